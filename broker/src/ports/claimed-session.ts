@@ -1,5 +1,4 @@
 import { positionZero } from "../domain/position.ts";
-import type { StoredQuota } from "../domain/quota.ts";
 import type { SessionClaim, StoredSession } from "./session-store.ts";
 
 /** The session that a claim begins. */
@@ -13,7 +12,9 @@ export function toNewSession(claim: SessionClaim): StoredSession {
 
 /**
  * The row that keeps the will of the former connection when a claim takes its session, so that no failure loses the will: an expired session that the claim's
- * owner has taken. Undefined if there is no will to publish: the delay of a session that continues has not passed ([MQTT-3.1.3-9]). `time` is the session time.
+ * owner has taken. Its key depends on the session's name only, so that a client that connects again and again while wills wait leaves one row at most.
+ * Undefined if there is no will to publish: the delay of a session that continues has not passed ([MQTT-3.1.3-9]), or the row is the claim's own, because an
+ * earlier try wrote it and its answer was lost. `time` is the session time.
  */
 export function toDueWill(
   claim: SessionClaim,
@@ -22,13 +23,8 @@ export function toDueWill(
 ): StoredSession | undefined {
   const { will, willDelayMs, willDueAt = Number.POSITIVE_INFINITY, principal } = former;
   const isDue = !isResumed || willDelayMs === 0 || willDueAt <= time;
-  if (will === undefined || !isDue) return undefined;
-  const name = { newId: claim.willId, newEpoch: 0, key: `will ${claim.willId}`, position: positionZero };
+  if (will === undefined || !isDue || former.id === claim.newId) return undefined;
+  const name = { newId: claim.willId, newEpoch: 0, key: `will ${claim.key}`, position: positionZero };
   const end = { principal, will, willDelayMs: 0, expiryMs: 0 };
   return { ...toNewSession({ ...claim, ...name, ...end }), detachedAt: time, willDueAt: time };
-}
-
-/** Quotas for the rows of due wills: each session may have one, while its quota allows no other session. */
-export function toWillQuotas(quotas: readonly StoredQuota[] = []): readonly StoredQuota[] {
-  return quotas.map((quota) => ({ ...quota, max: 2 * quota.max }));
 }

@@ -30,6 +30,7 @@ export function claimOf(changes: Partial<SessionClaim> = {}): SessionClaim {
     isClean: false,
     isStored: true,
     mayBegin: true,
+    mayKeepWill: true,
     ...changes,
   };
 }

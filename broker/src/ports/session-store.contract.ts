@@ -81,9 +81,9 @@ function testClaims(sessions: () => SessionStore): void {
     expect(await sessions().findSession(idOf(1))).toBeUndefined();
     expect(await sessions().findFilterOwner(filterOf(1).id)).toBeUndefined();
     const unstored = await sessions().claimSession(claimOf({ isClean: true, isStored: false, willId: idOf(98) }));
-    expect(unstored).toMatchObject({ status: "begun", current: undefined });
+    expect(unstored).toMatchObject({ status: "begun", current: undefined, dueWill: "unkept" });
     const wills = await sessions().listSessions({ after: undefined, limit: 9 });
-    expect(wills.map(({ session }) => session.id)).toEqual([idOf(98), idOf(99)]);
+    expect(wills.map(({ session }) => session.id)).toEqual([idOf(99)]);
   });
   it("begins no stored session above a quota, and still resumes existing ones", async () => {
     const quotas: readonly StoredQuota[] = [{ of: "tenant", name: "acme", what: "sessions", max: 5 }];
@@ -109,8 +109,6 @@ function testClaims(sessions: () => SessionStore): void {
     await begin(sessions());
     expect(await sessions().claimSession(claimOf({ mayBegin: false }))).toMatchObject({ status: "resumed" });
     const anew = claimOf({ mayBegin: false, isClean: true, newId: idOf(2) });
-    expect(await sessions().claimSession(anew)).toMatchObject({ status: "full" }); // No room for the former will.
-    await sessions().claimSession(claimOf({ will: undefined }));
     expect(await sessions().claimSession(anew)).toMatchObject({ status: "begun", current: { id: idOf(2) } });
   });
   it("begins a new session if the earlier one lasted only as long as its connection", async () => {
@@ -150,7 +148,7 @@ function testDueWills(sessions: () => SessionStore): void {
       await sessions().advanceSessionTime(group, detachedMs ?? 40);
       const claim = claimOf({ newId: idOf(2), principal: "acme/y", will: undefined, owner: node, ...second });
       const claimed = await sessions().claimSession(claim);
-      if (!("dueWill" in claimed) || claimed.dueWill === undefined) throw new Error("the will is not due");
+      if (!("dueWill" in claimed) || typeof claimed.dueWill !== "object") throw new Error("the will is not due");
       const { dueWill } = claimed;
       const time = detachedMs ?? 40;
       const end = { detachedAt: time, willDueAt: time, expiryMs: 0, owner: node };
@@ -171,13 +169,39 @@ function testDueWills(sessions: () => SessionStore): void {
     expect(await sessions().claimSession(claimOf())).toMatchObject({ status: "resumed", dueWill: undefined });
     expect(await sessions().listSessions({ after: undefined, limit: 9 })).toHaveLength(1);
   });
-  it("keeps due wills up to twice a quota, and refuses further claims", async () => {
-    const quotas: readonly StoredQuota[] = [{ of: "tenant", name: "acme", what: "sessions", max: 2 }];
-    const claim = (number: number) =>
-      sessions().claimSession(claimOf({ principal: "acme/x", quotas, willDelayMs: 0, willId: idOf(number) }));
-    const statuses: string[] = [];
-    for (const number of [10, 11, 12, 13, 14]) statuses.push((await claim(number)).status);
-    expect(statuses).toEqual(["begun", "resumed", "resumed", "resumed", "full"]);
+  it("keeps one due will of a session name, and refuses no claim because of wills", async () => {
+    const quotas: readonly StoredQuota[] = [{ of: "tenant", name: "acme", what: "sessions", max: 1 }];
+    const order = { principal: "acme/x", quotas, mayBegin: false, willDelayMs: 0 };
+    await begin(sessions(), { ...order, mayBegin: true });
+    for (const number of [10, 11, 12]) {
+      const claimed = await sessions().claimSession(claimOf({ ...order, newId: idOf(2), willId: idOf(number) }));
+      const dueWill: unknown = number === 10 ? expect.objectContaining({ id: idOf(10) }) : "unkept";
+      expect(claimed).toMatchObject({ status: "resumed", dueWill });
+    }
+    const anew = claimOf({ ...order, isClean: true, newId: idOf(2), willId: idOf(13) });
+    expect(await sessions().claimSession(anew)).toMatchObject({ status: "begun", dueWill: "unkept" });
+    const all = await sessions().listSessions({ after: undefined, limit: 9 });
+    expect(all.map(({ session }) => session.id)).toEqual([idOf(2), idOf(10)]);
+  });
+  it("keeps a due will that has the key of another client's session neither in place of that session nor beside it", async () => {
+    await begin(sessions(), { key: "will c" });
+    await begin(sessions(), { key: "c", newId: idOf(2), willDelayMs: 0 });
+    const claimed = await sessions().claimSession(claimOf({ key: "c", newId: idOf(3) }));
+    expect(claimed).toMatchObject({ status: "resumed", former: { id: idOf(2) }, dueWill: "unkept" });
+    const all = await sessions().listSessions({ after: undefined, limit: 9 });
+    expect(all.map(({ session }) => session.key)).toEqual(["will c", "c"]);
+  });
+  it("keeps no due will if there is no room, and still admits the claim", async () => {
+    await begin(sessions(), { willDelayMs: 0 });
+    const claimed = await sessions().claimSession(claimOf({ newId: idOf(2), mayKeepWill: false }));
+    expect(claimed).toMatchObject({ status: "resumed", dueWill: "unkept" });
+    expect(await sessions().listSessions({ after: undefined, limit: 9 })).toHaveLength(1);
+  });
+  it("publishes no will for a claim that is repeated with the same identifier because its answer was lost", async () => {
+    await begin(sessions(), { willDelayMs: 0 });
+    const again = await sessions().claimSession(claimOf({ isClean: true, willDelayMs: 0 }));
+    expect(again).toMatchObject({ status: "begun", former: { id: idOf(1) }, dueWill: undefined });
+    expect(await sessions().listSessions({ after: undefined, limit: 9 })).toHaveLength(1);
   });
 }
 

@@ -104,30 +104,35 @@ export interface SessionClaim extends SessionName, StoredConnectionEnd {
   readonly isClean: boolean;
   /** Whether a session that begins now is stored. */
   readonly isStored: boolean;
-  /** Whether the store has room: for a session if there is none of that name, and for the former connection's will. */
+  /** Whether a stored session may begin if there is none of that name. */
   readonly mayBegin: boolean;
-  /** Quotas for the stored sessions of the principal; none if left out. Due wills may bring the number of rows to twice a quota. */
+  /** Whether the store has room for the former connection's will. */
+  readonly mayKeepWill: boolean;
+  /** Quotas for the stored sessions of the principal; none if left out. */
   readonly quotas?: readonly StoredQuota[];
 }
 
+export type DueWill = StoredSession | "unkept" | undefined;
+
 /**
  * `former`: the session before the claim. Unless it is resumed, it no longer exists. `current`: undefined if the session is not stored. `dueWill`: the row
- * that keeps the former connection's will, if it is to be published; see `toDueWill`.
+ * that keeps the former connection's will, if it is to be published; see `toDueWill`. `unkept`: it is to be published, and the store no longer has it, because
+ * there was no room, or another row has the key: an earlier will of the same session, most likely.
  */
 export type SessionClaimed =
   | {
       readonly status: "resumed";
       readonly former: StoredSession;
       readonly current: SessionWithFilters;
-      readonly dueWill: StoredSession | undefined;
+      readonly dueWill: DueWill;
     }
   | {
       readonly status: "begun";
       readonly former: StoredSession | undefined;
       readonly current: StoredSession | undefined;
-      readonly dueWill: StoredSession | undefined;
+      readonly dueWill: DueWill;
     }
-  /** The store has no room for the session, or for the will of the former connection. */
+  /** There is no session of that name, and none may begin. */
   | { readonly status: "full" }
   /** A quota does not allow a further session. */
   | OverQuota
@@ -153,7 +158,7 @@ export interface FilterChange {
 export interface SessionStore {
   /**
    * Gives a session to a connection under a new epoch, whoever had it before, or begins a session. Keeps the will of the former connection in a row of its
-   * own if it is due. Notifies the earlier owner.
+   * own if it is due and there is room. Notifies the earlier owner.
    */
   claimSession(claim: SessionClaim): Promise<SessionClaimed>;
   findSession(id: SessionId): Promise<SessionWithFilters | undefined>;

@@ -265,9 +265,7 @@ export class Sessions implements Readers {
     if (former === undefined) return;
     if (former.detachedAt !== undefined) this.#room.added(groupId, -1);
     if (status === "begun") this.#forget(groupId, former.id);
-    if (dueWill === undefined) return;
-    this.#room.added(groupId, 1);
-    this.#sweeper.beginWill(dueWill, former);
+    if (dueWill !== undefined) this.#sweeper.beginWill(dueWill, former);
   }
 
   #create(

@@ -4,6 +4,7 @@ import { minOf, type Position, positionZero } from "../../domain/position.ts";
 import { countsFor, type StoredQuota } from "../../domain/quota.ts";
 import type { SubscriptionId } from "../../domain/subscription.ts";
 import type {
+  DueWill,
   FilterChange,
   StoredConnectionEnd,
   SessionClaim,
@@ -18,7 +19,7 @@ import type {
   StoredFilter,
   StoredSession,
 } from "../../ports/session-store.ts";
-import { toDueWill, toNewSession, toWillQuotas } from "../../ports/claimed-session.ts";
+import { toDueWill, toNewSession } from "../../ports/claimed-session.ts";
 import { endsAt } from "../../ports/session-store.ts";
 import type { ShareStore, ShareTake } from "../../ports/share-store.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
@@ -68,10 +69,8 @@ export class MemorySessions implements SessionStore, ShareStore {
     const kept = id === undefined ? undefined : this.#kept.get(id);
     const former = kept?.session;
     const isResumed = former !== undefined && !claim.isClean && !this.#isOver(former);
-    const dueWill = former && toDueWill(claim, former, { time: this.#timeOf(claim.groupId), isResumed });
-    if (dueWill !== undefined && !this.#hasRoomForWill(claim)) return { status: "full" };
     if (kept !== undefined && isResumed) {
-      if (dueWill !== undefined) this.#add(dueWill);
+      const dueWill = this.#keepDueWill(claim, former, isResumed);
       kept.session = { ...former, ...claimed(claim), epoch: former.epoch + 1 };
       this.#options.onChanged?.(former.id);
       return { status: "resumed", former, current: { ...kept }, dueWill };
@@ -80,11 +79,11 @@ export class MemorySessions implements SessionStore, ShareStore {
     if (claim.isStored && this.#isStale(claim)) return { status: "rolled-back" };
     const quota = former === undefined && claim.isStored ? this.#findExceeded(claim.quotas ?? []) : undefined;
     if (quota !== undefined) return { status: "over-quota", quota };
+    const dueWill = former && this.#keepDueWill(claim, former, isResumed);
     if (former !== undefined) {
       this.#delete(former.id);
       this.#options.onChanged?.(former.id);
     }
-    if (dueWill !== undefined) this.#add(dueWill);
     const current = claim.isStored ? toNewSession(claim) : undefined;
     if (current !== undefined) this.#add(current);
     return { status: "begun", former, current, dueWill };
@@ -255,8 +254,12 @@ export class MemorySessions implements SessionStore, ShareStore {
     this.#idsByName.set(nameOf(session), session.id);
   }
 
-  #hasRoomForWill({ mayBegin, quotas = [] }: SessionClaim): boolean {
-    return mayBegin && this.#findExceeded(toWillQuotas(quotas)) === undefined;
+  #keepDueWill(claim: SessionClaim, former: StoredSession, isResumed: boolean): DueWill {
+    const dueWill = toDueWill(claim, former, { time: this.#timeOf(claim.groupId), isResumed });
+    if (dueWill === undefined) return undefined;
+    if (!claim.mayKeepWill || this.#idsByName.has(nameOf(dueWill))) return "unkept";
+    this.#add(dueWill);
+    return dueWill;
   }
 
   #findExceeded(quotas: readonly StoredQuota[]): StoredQuota | undefined {

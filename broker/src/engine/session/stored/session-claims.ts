@@ -76,7 +76,7 @@ export class SessionClaims {
       const claimed = await this.#parts.store.sessions.claimSession(claim);
       if (claimed.status === "full") {
         throw new BrokerError("busy", {
-          details: "too many disconnected sessions or unpublished wills; the broker removes the oldest ones, retry",
+          details: "too many disconnected sessions; the broker removes the oldest ones, retry",
         });
       }
       if (claimed.status === "over-quota") throw overStoredQuota(claimed.quota);
@@ -120,6 +120,7 @@ export class SessionClaims {
       isClean,
       isStored: isShared || expiryMs > 0,
       mayBegin: room.mayBegin(group.id),
+      mayKeepWill: room.mayKeepWill(group.id),
       quotas: this.#parts.access.storedQuotas(principal, ["sessions"]),
     };
   }

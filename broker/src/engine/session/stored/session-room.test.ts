@@ -1,17 +1,18 @@
+import { BrokerError } from "@stele/wire";
 import { afterEach, expect, it } from "vitest";
 import type { Store } from "../../../ports/store.ts";
 import { createMemoryStore } from "../../../store/memory/memory-store.ts";
 import type { Attachment, AttachOrder, WillOrder } from "../../broker.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
-import { TestEngine } from "../../testing/test-engine.ts";
+import { TestEngine, type TestEngineOptions } from "../../testing/test-engine.ts";
 
 let engine: TestEngine;
 let store: Store;
 afterEach(() => engine.stop());
 
-async function start(sessionsMax: number): Promise<void> {
+async function start(sessionsMax: number, options: TestEngineOptions = {}): Promise<void> {
   store = createMemoryStore();
-  engine = await TestEngine.start({ limits: { sessionsMax }, store });
+  engine = await TestEngine.start({ limits: { sessionsMax }, store, ...options });
   await engine.clock.advance(1_500);
 }
 
@@ -39,6 +40,10 @@ const will: WillOrder = {
   opensTopic: true,
   expiresAfterMs: undefined,
 };
+
+async function refuse(): Promise<never> {
+  throw new BrokerError("chainUnreachable");
+}
 
 it("ends the sessions that have been disconnected longest and publishes their wills, but ends no connected session", async () => {
   await start(2);
@@ -83,6 +88,15 @@ it("refuses new sessions while clients come faster than the oldest sessions can 
   await engine.clock.advance(2_000);
   expect(await keys()).toEqual(["7"]);
   await attach("another");
+});
+
+it("ends no disconnected session, and refuses no client, because of wills that wait for the chain", async () => {
+  await start(4, { append: refuse });
+  for (const key of ["1", "2", "3"]) await visit(key);
+  const due = { ...will, delayMs: 0 };
+  for (let count = 0; count < 300; count += 1) await attach(`c${count % 4}`, { will: due });
+  await engine.clock.advance(2_000);
+  expect(await keys()).toEqual(["1", "2", "3", "c0", "c1", "c2", "c3"]);
 });
 
 it("counts sessions of an earlier process towards the limit", async () => {

@@ -34,6 +34,11 @@ export class SessionRoom {
     return this.#excessOf(groupId) < endedPerSweepMax;
   }
 
+  /** Whether a row may keep a due will: these rows must not displace the sessions of clients that are away, so they have half of the room. */
+  mayKeepWill(groupId: GroupId): boolean {
+    return (this.#counts.get(groupId) ?? 0) < this.#parts.limits.sessionsMax / 2;
+  }
+
   /** Adds sessions that lost their connections; a negative count is for sessions that got a connection or ended. */
   added(groupId: GroupId, count: number): void {
     this.#counts.set(groupId, (this.#counts.get(groupId) ?? 0) + count);

@@ -90,14 +90,29 @@ export class SessionSweeper {
     signal.addEventListener("abort", cancel, { once: true });
   }
 
-  /** Publishes a will that a claim took from the former connection, in the background. If that fails, a sweep retries. */
-  beginWill(dueWill: StoredSession, { detachedAt }: Pick<StoredSession, "detachedAt">): void {
+  /** Publishes the will that a claim took from the former connection, in the background. If that fails, a sweep retries, if the store keeps the will. */
+  beginWill(dueWill: StoredSession | "unkept", former: StoredSession): void {
+    if (dueWill === "unkept") {
+      void this.#publishUnkept(former);
+      return;
+    }
     const { groupId } = dueWill;
+    this.#parts.room.added(groupId, 1);
     // If the session had no connection, a sweep of another node may be about to publish the will too: then its name stays.
-    const publish = () => this.#endTaken(groupId, dueWill, { forgetsWill: detachedAt === undefined });
+    const publish = () => this.#endTaken(groupId, dueWill, { forgetsWill: former.detachedAt === undefined });
     this.#noteFailure(groupId, dueWill, publish).catch((error: unknown) => {
       this.#parts.logger.debug("row of a will not removed yet", { error });
     });
+  }
+
+  /** Publishes the will of a former connection that the store no longer has. Never rejects. */
+  async #publishUnkept(former: StoredSession): Promise<void> {
+    // No name: the will is due, so the return of its client must not drop it.
+    const tried = { bytes: former.will?.length ?? 0, delayMs: 0 };
+    const isPublished = await this.#tries.run(tried, () => this.publishWill(former));
+    if (!isPublished) this.#log.warn("will not published", { sessionId: former.id });
+    // If the session had no connection, a sweep of another node may be about to publish the will too: then its name stays.
+    else if (former.detachedAt === undefined) this.#forgetWill(former);
   }
 
   /** Publishes the will of a session that was only in memory, in the background. Never rejects. */

@@ -7,11 +7,11 @@ export interface WillTriesParts {
   readonly signal: CancelSignal;
 }
 
-/** The will of a session that was only in memory. */
+/** A will that no sweep finds: its session was only in memory, or the store had no room for it when another connection came. */
 export interface TriedWill {
   readonly bytes: number;
-  /** Name of the will's session. */
-  readonly name: string;
+  /** Name of the will's session, if the session was only in memory. */
+  readonly name?: string;
   /** The will's delay, in milliseconds, counted from now. */
   readonly delayMs: number;
 }
@@ -37,7 +37,7 @@ const retriedWillBytesMax = 4 * 1024 * 1024;
 export class WillTries {
   readonly #parts: WillTriesParts;
   #bytes = 0;
-  /** By the name of the session. */
+  /** Wills of sessions that were only in memory, by the name of the session. */
   readonly #waiting = new Map<string, Set<Waiting>>();
 
   constructor(parts: WillTriesParts) {
@@ -84,13 +84,15 @@ export class WillTries {
     return waiting.isDropped;
   }
 
-  #add(name: string, waiting: Waiting): void {
+  #add(name: string | undefined, waiting: Waiting): void {
+    if (name === undefined) return;
     const others = this.#waiting.get(name);
     if (others === undefined) this.#waiting.set(name, new Set([waiting]));
     else others.add(waiting);
   }
 
-  #delete(name: string, waiting: Waiting): void {
+  #delete(name: string | undefined, waiting: Waiting): void {
+    if (name === undefined) return;
     const others = this.#waiting.get(name);
     others?.delete(waiting);
     if (others?.size === 0) this.#waiting.delete(name);

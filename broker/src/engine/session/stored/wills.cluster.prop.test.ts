@@ -222,6 +222,11 @@ class World {
     const { beganAt, acceptedAt, end, order, node: own } = connection;
     const later = connections.slice(index + 1);
     const [next] = later;
+    // While the will of an earlier connection waits, only the memory of the next connection's node has this one, and a kill of that node loses it.
+    const mayBeLost = later.some((other) =>
+      this.#isInTrouble(other.node, other.beganAt, (other.answeredAt ?? this.#now) + 5_000),
+    );
+    const once = index > 0 && mayBeLost ? [0, 1] : [1];
     // An attempt to connect that the client gave up may take the session over at any time.
     const isContested = connections.some(
       (other) => other.acceptedAt === undefined && (other.answeredAt ?? this.#now) > beganAt,
@@ -232,14 +237,14 @@ class World {
     if (end.how === "disconnected") return isDoubtful || isOvertaken ? [0, 1] : [0];
     if (end.how === "taken over") {
       if (next?.acceptedAt !== end.at || isDoubtful) return [0, 1];
-      if (order.delayMs === 0 || next.order.isClean) return [1];
+      if (order.delayMs === 0 || next.order.isClean) return once;
       return order.expiryMs === 0 ? [0, 1] : [0];
     }
     if (isContested || (isDoubtful && !own.gate.isKilled)) return [0, 1];
     const delayMs = Math.min(order.delayMs, order.expiryMs);
-    if (delayMs === 0 || next === undefined || later.every((other) => other.order.isClean)) return [1];
+    if (delayMs === 0 || next === undefined || later.every((other) => other.order.isClean)) return once;
     if (next.acceptedAt === undefined || isDoubtful) return [0, 1];
-    if (next.order.isClean) return [1];
+    if (next.order.isClean) return once;
     return next.acceptedAt < end.at + delayMs ? [0] : [0, 1];
   }
 

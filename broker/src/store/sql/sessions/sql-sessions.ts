@@ -302,8 +302,7 @@ export class SqlSessions implements SessionStore, ShareStore {
     }: { readonly row: SessionTable; readonly found: SessionWithFilters; readonly claim: SessionClaim },
   ): Promise<SessionClaimed> {
     const former = found.session;
-    const dueWill = await keepDueWill(this.#database, transaction, { claim, former, isResumed: true });
-    if (dueWill === "full") return { status: "full" };
+    const dueWill = await keepDueWill(transaction, { claim, former, isResumed: true });
     const change = {
       ...withEnd(row, toEndColumns(claim)),
       owner: claim.owner ?? null,
@@ -332,8 +331,7 @@ export class SqlSessions implements SessionStore, ShareStore {
     if (exceeded !== undefined) return exceeded;
     const isPlaced = isStored && position > positionZero;
     if (isPlaced && (await this.#generationOf(transaction, groupId)) !== generation) return { status: "rolled-back" };
-    const dueWill = former && (await keepDueWill(this.#database, transaction, { claim, former, isResumed: false }));
-    if (dueWill === "full") return { status: "full" };
+    const dueWill = former && (await keepDueWill(transaction, { claim, former, isResumed: false }));
     if (former !== undefined) {
       await this.#remove(transaction, former);
       await this.#database.notify(transaction, [{ kind: "session", id: former.id }]);
