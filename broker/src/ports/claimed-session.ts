@@ -10,6 +10,13 @@ export function toNewSession(claim: SessionClaim): StoredSession {
   return { groupId, protocol, key, id, epoch, ...state, ...end, owner, createdAt };
 }
 
+const willKeyPrefix = "will ";
+
+/** The key of the session from which a claim took the will that the row of `key` keeps. Of any other row: its key, as a rule. */
+export function keyOfClaim(key: string): string {
+  return key.startsWith(willKeyPrefix) ? key.slice(willKeyPrefix.length) : key;
+}
+
 /**
  * The row that keeps the will of the former connection when a claim takes its session, so that no failure loses the will: an expired session that the claim's
  * owner has taken. Its key depends on the session's name only, so that a client that connects again and again while wills wait leaves one row at most.
@@ -24,7 +31,7 @@ export function toDueWill(
   const { will, willDelayMs, willDueAt = Number.POSITIVE_INFINITY, principal } = former;
   const isDue = !isResumed || willDelayMs === 0 || willDueAt <= time;
   if (will === undefined || !isDue || former.id === claim.newId) return undefined;
-  const name = { newId: claim.willId, newEpoch: 0, key: `will ${claim.key}`, position: positionZero };
+  const name = { newId: claim.willId, newEpoch: 0, key: willKeyPrefix + claim.key, position: positionZero };
   const end = { principal, will, willDelayMs: 0, expiryMs: 0 };
   return { ...toNewSession({ ...claim, ...name, ...end }), detachedAt: time, willDueAt: time };
 }

@@ -82,7 +82,7 @@ export class Sessions implements Readers {
     const own = { ...parts, room: this.#room, connected: this.#connected, turns: this.#turns, checkReturned };
     this.#claims = new SessionClaims({ ...own, streams: this.#streams });
     const signal = this.#stopping;
-    this.#lost = new LostAttaches({ ...own, signal });
+    this.#lost = new LostAttaches({ ...own, signal, isUnderWay: (id) => this.#sweeper.isUnderWay(id) });
     this.#laterReads = new LaterReads({
       ...own,
       signal,

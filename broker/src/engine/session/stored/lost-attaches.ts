@@ -6,6 +6,7 @@ import type { Logger } from "../../../lib/logger.ts";
 import { pause } from "../../../lib/pause.ts";
 import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
 import type { Clock } from "../../../ports/clock.ts";
+import { keyOfClaim } from "../../../ports/claimed-session.ts";
 import type { SessionId, SessionStore, StoredSession } from "../../../ports/session-store.ts";
 import type { EngineLimits } from "../../limits.ts";
 import type { Connected } from "../connected.ts";
@@ -20,6 +21,8 @@ export interface LostAttachesParts {
   readonly connected: ReadonlyMap<string, Connected>;
   /** Runs one task at a time for each session name. */
   readonly turns: KeyedMutex<string>;
+  /** See `SessionSweeper`. */
+  readonly isUnderWay: (id: SessionId) => boolean;
   readonly nodeId: () => NodeId | undefined;
   /** Lets the shares of a group take events of ended sessions back. */
   readonly checkReturned: (groupId: GroupId) => void;
@@ -76,12 +79,22 @@ export class LostAttaches {
       for (const { session } of page) {
         if (session.owner !== owner) continue;
         if (session.detachedAt === undefined) await this.#end(session);
-        // May be a will that a lost claim took. If this node is publishing it, the sweep that then finds it publishes nothing twice.
-        else if (owner !== undefined) await store.sessions.takeDueSession(session, undefined);
+        else if (owner !== undefined) await this.#giveBack(session);
       }
       after = page.at(-1)?.session.id;
       if (page.length < pageMax) return;
     }
+  }
+
+  /**
+   * Gives a will back that a lost claim took, so that a sweep finds it. Leaves out a will that this node publishes now: another node would publish it too. In
+   * a turn of the claim's session: if the answer to that claim is still to come, the sweeper has the will when the turn begins.
+   */
+  async #giveBack(session: StoredSession): Promise<void> {
+    const { turns, store, isUnderWay } = this.#parts;
+    await turns.run(nameOf({ ...session, key: keyOfClaim(session.key) }), async () => {
+      if (!isUnderWay(session.id)) await store.sessions.takeDueSession(session, undefined);
+    });
   }
 
   /**

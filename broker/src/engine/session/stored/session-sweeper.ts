@@ -47,6 +47,8 @@ export class SessionSweeper {
   readonly #first = new Map<GroupId, Promise<void>>();
   /** Sessions that this node may still have taken, by group: a call of the store failed or was refused. No other node ends a taken session. */
   readonly #mayBeTaken = new Map<GroupId, Set<SessionId>>();
+  /** Sessions that this node settles or ends now, and so may have taken. */
+  readonly #underWay = new Set<SessionId>();
 
   constructor(parts: SessionSweeperParts) {
     this.#parts = parts;
@@ -98,9 +100,9 @@ export class SessionSweeper {
     }
     const { groupId } = dueWill;
     this.#parts.room.added(groupId, 1);
-    // If the session had no connection, a sweep of another node may be about to publish the will too: then its name stays.
+    // If the session had no connection, a sweep of another node may be about to publish the will too: then this try does not free its name.
     const publish = () => this.#endTaken(groupId, dueWill, { forgetsWill: former.detachedAt === undefined });
-    this.#noteFailure(groupId, dueWill, publish).catch((error: unknown) => {
+    this.#work(groupId, dueWill, publish).catch((error: unknown) => {
       this.#parts.logger.debug("row of a will not removed yet", { error });
     });
   }
@@ -113,6 +115,11 @@ export class SessionSweeper {
     if (!isPublished) this.#log.warn("will not published", { sessionId: former.id });
     // If the session had no connection, a sweep of another node may be about to publish the will too: then its name stays.
     else if (former.detachedAt === undefined) this.#forgetWill(former);
+  }
+
+  /** Whether this node settles or ends a session now. Nobody else may give the session back then: another node would publish the will too. */
+  isUnderWay(id: SessionId): boolean {
+    return this.#underWay.has(id);
   }
 
   /** Publishes the will of a session that was only in memory, in the background. Never rejects. */
@@ -214,7 +221,7 @@ export class SessionSweeper {
   }
 
   async #settleWill(groupId: GroupId, key: SessionKey): Promise<boolean> {
-    return this.#noteFailure(groupId, key, async () => {
+    return this.#work(groupId, key, async () => {
       const taken = await this.#take(key);
       if (taken === undefined || !(await this.#publishTaken(taken))) return false;
       const isSettled = await this.#parts.store.sessions.settleWill(taken);
@@ -238,7 +245,7 @@ export class SessionSweeper {
 
   /** Returns whether the session has ended. */
   async #end(groupId: GroupId, key: SessionKey): Promise<boolean> {
-    return this.#noteFailure(groupId, key, async () => {
+    return this.#work(groupId, key, async () => {
       const taken = await this.#take(key);
       return taken !== undefined && this.#endTaken(groupId, taken, { forgetsWill: true });
     });
@@ -257,12 +264,17 @@ export class SessionSweeper {
     return isRemoved;
   }
 
-  async #noteFailure<T>(groupId: GroupId, key: SessionKey, task: () => Promise<T>): Promise<T> {
+  /** Runs a task that settles or ends a session, and returns its result. Returns false at once if there is another task of the session. */
+  async #work(groupId: GroupId, key: SessionKey, task: () => Promise<boolean>): Promise<boolean> {
+    if (this.#underWay.has(key.id)) return false;
+    this.#underWay.add(key.id);
     try {
       return await task();
     } catch (error) {
       this.#noteTaken(groupId, key);
       throw error;
+    } finally {
+      this.#underWay.delete(key.id);
     }
   }
 
@@ -279,7 +291,8 @@ export class SessionSweeper {
     for (const id of noted) {
       const found = (await store.sessions.findSession(id))?.session;
       const isTaken = found?.owner !== undefined && found.owner === nodeId() && found.detachedAt !== undefined;
-      if (found !== undefined && isTaken) await store.sessions.takeDueSession(found, undefined);
+      if (found !== undefined && isTaken && !this.#underWay.has(id))
+        await store.sessions.takeDueSession(found, undefined);
       this.#mayBeTaken.get(groupId)?.delete(id);
     }
   }

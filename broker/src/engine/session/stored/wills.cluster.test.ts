@@ -1,6 +1,8 @@
 import { BrokerError } from "@stele/wire";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Attachment, WillOrder } from "../../broker.ts";
+import { createDeferred } from "../../../lib/deferred.ts";
+import type { SessionId } from "../../../ports/session-store.ts";
 import { contentsOnChain } from "../../testing/node-troubles.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestCluster } from "../../testing/test-cluster.ts";
@@ -85,6 +87,46 @@ it.each([
   await cluster.clock.advance(60_000);
   expect(contentsOnChain(cluster)).toEqual(["gone"]);
 });
+
+it.each(["before", "after"])(
+  "keeps a will that its node publishes from the other node if an attach fails %s the answer to the claim that took the will",
+  async (when) => {
+    const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
+    const rest = { expiryMs: 600_000, onConnected: () => {} };
+    const { broker } = cluster.node(await cluster.findFollower());
+    const { store } = cluster.shared;
+    await cluster.run(broker.attach({ ...order, ...rest, will }, new RecordingPeer()));
+    const record = store.recordPublishKeys.bind(store);
+    const recording = createDeferred<void>();
+    store.recordPublishKeys = async (claims) => {
+      await recording.promise;
+      return record(claims);
+    };
+    const claim = store.sessions.claimSession.bind(store.sessions);
+    const answering = createDeferred<void>();
+    store.sessions.claimSession = async (claimed) => {
+      const willId = "00000000-0000-4000-8000-000000000000" as SessionId; // Before the session's own row, for which the search waits.
+      const answer = await claim({ ...claimed, willId });
+      if (claimed.key === "lost") throw new BrokerError("storeUnreachable");
+      if (when === "before") await answering.promise;
+      return answer;
+    };
+    const attached = broker.attach({ ...order, ...rest, will: undefined }, new RecordingPeer());
+    await cluster.clock.advance(100);
+    const lost = broker.attach({ ...order, ...rest, key: "lost", will: undefined }, new RecordingPeer());
+    await expect(cluster.run(lost)).rejects.toMatchObject({ code: 200207 });
+    await cluster.clock.advance(4_000);
+    answering.resolve();
+    await cluster.run(attached);
+    await cluster.clock.advance(1_500);
+    const rows = await store.sessions.listSessions({ after: undefined, limit: 9 });
+    const { session } = rows.find(({ session: { key } }) => key === "will c") ?? {};
+    expect(session).toMatchObject({ owner: expect.any(String) as unknown, epoch: 0 });
+    recording.resolve();
+    await cluster.clock.advance(60_000);
+    expect(contentsOnChain(cluster)).toEqual(["gone"]);
+  },
+);
 
 /** A connection that detaches at once when the broker ends it, as those of gateways do. */
 class LeavingPeer extends RecordingPeer {
