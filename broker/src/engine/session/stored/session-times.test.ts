@@ -1,7 +1,9 @@
 import { expect, it } from "vitest";
 import { defaultGroupId } from "../../../domain/group-id.ts";
+import { createDeferred } from "../../../lib/deferred.ts";
 import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
 import { createMemoryStore } from "../../../store/memory/memory-store.ts";
+import { withSessions } from "../../testing/with-sessions.ts";
 import { SessionTimes } from "./session-times.ts";
 
 it("loses no time when it is advanced more often than once a millisecond", async () => {
@@ -11,4 +13,73 @@ it("loses no time when it is advanced more often than once a millisecond", async
   const times = new SessionTimes({ store, clock, isKeeper: () => true, isShared: false, hasKeys: () => false });
   for (; now < 1_000; now += 0.75) await times.advance(defaultGroupId);
   expect(await times.find(defaultGroupId)).toBe(999);
+});
+
+/** A node that keeps the time of sessions that several nodes share. Its store answers writes of the time after {@link pass} has moved the clock on. */
+class Keeper {
+  readonly #memory = createMemoryStore();
+  #now = 0;
+  #answering = createDeferred<void>();
+  readonly times = new SessionTimes({
+    store: withSessions(this.#memory, {
+      advanceSessionTime: async (...call) => {
+        await this.#answering.promise;
+        return this.#memory.sessions.advanceSessionTime(...call);
+      },
+    }),
+    clock: Object.assign(new VirtualClock(), { monotonic: () => this.#now }),
+    isKeeper: () => true,
+    isShared: true,
+    hasKeys: () => false,
+  });
+
+  pass(ms: number): void {
+    this.#now += ms;
+  }
+
+  answer(): void {
+    this.#answering.resolve();
+    this.#answering = createDeferred();
+  }
+
+  /** Lets the store answer until the call has ended. */
+  async run(call: Promise<void>): Promise<void> {
+    for (let turns = 0; turns < 100; turns += 1) {
+      this.answer();
+      await Promise.resolve();
+    }
+    return call;
+  }
+}
+
+it("adds at most two seconds at once although the store hangs while the time is advanced again and again", async () => {
+  const keeper = new Keeper();
+  const { times } = keeper;
+  await times.advance(defaultGroupId);
+  const calls: Promise<void>[] = [];
+  for (let count = 0; count < 5; count += 1) {
+    keeper.pass(1_000);
+    calls.push(times.advance(defaultGroupId));
+  }
+  for (const call of calls) await keeper.run(call);
+  expect(await times.find(defaultGroupId)).toBe(2_000);
+  keeper.pass(1_000);
+  await keeper.run(times.advance(defaultGroupId));
+  expect(await times.find(defaultGroupId)).toBe(3_000);
+});
+
+it("loses no time by writes that take 0.9 s each, and counts up to the call that asks for it", async () => {
+  const keeper = new Keeper();
+  const { times } = keeper;
+  await times.advance(defaultGroupId);
+  keeper.pass(100);
+  let earlier = times.advance(defaultGroupId);
+  for (let count = 1; count <= 20; count += 1) {
+    keeper.pass(900);
+    const later = times.advance(defaultGroupId);
+    await keeper.run(earlier);
+    earlier = later;
+  }
+  await keeper.run(earlier);
+  expect(await times.find(defaultGroupId)).toBe(18_100);
 });

@@ -35,6 +35,10 @@ export class SessionTimes {
   readonly #parts: SessionTimesParts;
   /** The moment up to which each group's time is counted, by the monotonic clock. */
   readonly #writtenAt = new Map<GroupId, number>();
+  /** The advance of each group that is under way. */
+  readonly #running = new Map<GroupId, Promise<void>>();
+  /** The advance that begins after it. */
+  readonly #next = new Map<GroupId, Promise<void>>();
 
   constructor(parts: SessionTimesParts) {
     this.#parts = parts;
@@ -63,8 +67,31 @@ export class SessionTimes {
     return this.#parts.store.sessions.findSessionTime(groupId);
   }
 
-  /** Brings the group's time up to now, if this node keeps it. After a pause of this node, less: other nodes may have counted from the late time. */
-  async advance(groupId: GroupId): Promise<void> {
+  /**
+   * Brings the group's time up to now, if this node keeps it. After a pause of this node or of the store, less: other nodes may have counted from the late
+   * time. One advance runs at a time. Callers that come meanwhile share the next one: that under way has counted only up to its own begin.
+   */
+  advance(groupId: GroupId): Promise<void> {
+    const next = this.#next.get(groupId);
+    if (next !== undefined) return next;
+    const running = this.#running.get(groupId);
+    if (running === undefined) return this.#begin(groupId);
+    const begin = (): Promise<void> => {
+      this.#next.delete(groupId);
+      return this.#begin(groupId);
+    };
+    const following = running.then(begin, begin);
+    this.#next.set(groupId, following);
+    return following;
+  }
+
+  #begin(groupId: GroupId): Promise<void> {
+    const running = this.#advance(groupId).finally(() => this.#running.delete(groupId));
+    this.#running.set(groupId, running);
+    return running;
+  }
+
+  async #advance(groupId: GroupId): Promise<void> {
     const { store, clock, isKeeper, isShared } = this.#parts;
     const now = clock.monotonic();
     if (!isKeeper(groupId)) {
@@ -75,7 +102,15 @@ export class SessionTimes {
     const elapsedMs = Math.floor(now - writtenAt);
     this.#writtenAt.set(groupId, writtenAt + elapsedMs); // The rest of a millisecond counts with the next advance.
     const countedMs = isShared ? Math.min(elapsedMs, lateMsMax) : elapsedMs;
-    if (countedMs > 0) await store.sessions.advanceSessionTime(groupId, countedMs);
+    if (countedMs <= 0) return;
+    try {
+      await store.sessions.advanceSessionTime(groupId, countedMs);
+    } finally {
+      // Another node may have read the time just before the write took effect. What that node then sees pass at once, by this write and the next, must not
+      // be more than it allows for.
+      const since = clock.monotonic() - (lateMsMax - countedMs);
+      if (isShared) this.#writtenAt.set(groupId, Math.max(writtenAt + elapsedMs, since));
+    }
   }
 
   /** Sessions whose end or will is due; none if another node sweeps them. */
