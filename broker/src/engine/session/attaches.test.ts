@@ -113,6 +113,20 @@ it("claims five sessions at once, and none for a connection that has ended", asy
   expect(begun.slice(attachesRunningMax)).toEqual(["last"]);
 });
 
+it("gives the session to no connection that has ended when its turn comes", async () => {
+  await start();
+  const first = new RecordingPeer();
+  const attached = attach(first);
+  await engine.clock.settle();
+  const leaving = new AbortController();
+  const ended = expect(attach(new RecordingPeer(), "c", leaving.signal)).rejects.toMatchObject({ code: 200300 });
+  leaving.abort();
+  claims.resolve();
+  await Promise.all([attached, ended, engine.clock.settle()]);
+  expect(begun).toEqual(["c"]);
+  expect(first.endedBecause).toBeUndefined();
+});
+
 it("keeps none of a client's connections that end while they wait for its session, once the client connects again", async () => {
   await start();
   const first = new RecordingPeer();

@@ -24,7 +24,8 @@ export class Attaches {
 
   /**
    * Runs an attach in a turn of its session's name. That may take long if the store does not answer, and a client may connect again and again: each attach
-   * drops the waiting ones whose connections have ended. @throws ClaimSkipped for those; 200300 after {@link close}; what the attach throws.
+   * drops the waiting ones whose connections have ended. So does a turn, since such an attach would take the session from a live connection.
+   * @throws ClaimSkipped for those; 200300 after {@link close}; what the attach throws.
    */
   run(name: string, caller: Waiting["caller"], attach: Waiting["attach"]): Promise<Attachment> {
     const waiting = { caller, attach, ...createDeferred<Attachment>() };
@@ -60,7 +61,8 @@ export class Attaches {
     if (next !== undefined) await this.#run(next);
   }
 
-  async #run({ attach, resolve, reject }: Waiting): Promise<void> {
+  async #run({ caller, attach, resolve, reject }: Waiting): Promise<void> {
+    if (caller.signal.aborted) return reject(new ClaimSkipped());
     if (this.#isClosed) return reject(new BrokerError("busy", { details: "the broker is stopping" }));
     const running = attach();
     this.#running.add(running);
