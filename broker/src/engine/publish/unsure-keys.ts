@@ -34,8 +34,9 @@ export class UnsureKeys {
   readonly #options: UnsureKeysOptions;
   readonly #byToken = new Map<string, Unsure>();
   /**
-   * Keys that writes under way may still record, with the number of these writes. Has no limit of its own: to forget one could publish an event twice. At most
-   * one transaction begins such a write every ten seconds.
+   * Keys that writes under way may still record, with the number of these writes. Has no limit of its own: to forget one could publish an event twice. Each
+   * transaction begins one such write at most, and keeps its place among `transactionsInFlightMax` for the ten seconds after which it gives up. So the map
+   * holds the keys of that many transactions for each ten seconds that the store takes to answer or fail.
    */
   readonly #writing = new Map<string, number>();
   #cancel: (() => void) | undefined;
