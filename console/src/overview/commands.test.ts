@@ -28,9 +28,15 @@ describe("commands", () => {
   it("contain control characters as numbers, which no terminal takes as editing keys", () => {
     const content = "\u0015; id; echo 'a\\b'\r\u001b[201~\u007f\u0080\té\n";
     const commands = toCommands({ ...draft, content }, options);
-    for (const name of commandNames) expect(commands[name]).not.toMatch(/(?![\n\t])\p{Cc}/u);
+    for (const name of commandNames) expect(commands[name]).not.toMatch(/(?!\n)\p{Cc}/u);
     expect(commands.TypeScript).toContain("\\u0015; id; echo 'a\\\\b'\\r\\u001b[201~\\u007f\\u0080\\té\\n");
     expect(argumentsOf(commands.curl, "bash")).toContain(`content=${content}`);
+  });
+
+  it("exist for no shell if the content has a NUL, at which an argument ends", () => {
+    const { TypeScript, ...inShell } = toCommands({ ...draft, content: "all\0 of it" }, options);
+    expect(TypeScript).toContain("all\\u0000 of it");
+    for (const command of Object.values(inShell)) expect(command).toMatch(/^# .*U\+0000/);
   });
 
   it("pass to stele and mosquitto_pub a content that looks like a flag", () => {

@@ -21,13 +21,18 @@ export interface CommandOptions {
 /** Addresses of a listener that serves every address of its machine. Nobody can connect to them from another machine. */
 const anyHosts: ReadonlySet<string> = new Set(["0.0.0.0", "[::]"]);
 
-/** For each kind of client, the command or program that publishes the form's event. */
+/** In place of a command: an argument of a program ends at the character NUL, so the event would be cut off there. */
+const noShellCommand = "# A command cannot contain the character U+0000. The TypeScript program can.";
+
+/** For each kind of client, the command or program that publishes the form's event; for a shell, a comment that says why there is none. */
 export function toCommands(draft: Draft, options: CommandOptions): Readonly<Record<CommandName, string>> {
+  const hasNul = `${draft.topic}${draft.content}`.includes("\0");
+  const inShell = (to: typeof toCurl): string => (hasNul ? noShellCommand : to(draft, options));
   return {
-    curl: toCurl(draft, options),
+    curl: inShell(toCurl),
     TypeScript: toTypeScript(draft, options),
-    stele: toStele(draft, options),
-    mosquitto_pub: toMosquitto(draft, options),
+    stele: inShell(toStele),
+    mosquitto_pub: inShell(toMosquitto),
   };
 }
 
@@ -85,12 +90,13 @@ function keyOf(hasKey: boolean): readonly string[] {
   return hasKey ? ['-H "authorization: Bearer $STELE_KEY"'] : [];
 }
 
-/** Control characters except newline and tab. */
-const controls = /(?![\n\t])\p{Cc}/gu;
+/** Control characters except newline. */
+const controls = /(?!\n)\p{Cc}/gu;
 
 /**
  * Between single quotes, a shell treats only the closing quote specially. But a terminal may take a pasted control character as an editing key, such as one
- * that erases the line with its opening quote; the shell would then run the rest of the text. So these characters are written as octal numbers.
+ * that erases the line with its opening quote, or a tab, which completes the name of a file and closes the quote; the shell would then run the rest of the
+ * text. So these characters are written as octal numbers.
  */
 function quote(text: string): string {
   if (text.search(controls) < 0) return `'${text.replaceAll("'", "'\\''")}'`;
