@@ -135,7 +135,8 @@ export class AuditedBroker implements Broker {
     const subject = stream === undefined ? { groupId } : { groupId, topic: stream.filters.join(" "), subscriptionId };
     const audited = { caller, action: stream === undefined ? "connect" : "subscribe", subject };
     const attachment = await this.#ask(audited, () => this.#calls.attach(caller, order, peer));
-    this.#readsFrom({ caller, action: "subscribe", subject: { groupId, subscriptionId } }, stream?.filters ?? []);
+    if (stream !== undefined)
+      this.#trail.recordStream(caller, "subscribe", { groupId, subscriptionId, filters: stream.filters });
     return auditAttachment(attachment, { caller, order, trail: this.#trail });
   }
 
@@ -143,7 +144,7 @@ export class AuditedBroker implements Broker {
     const { groupId, filters } = order;
     const audited = { caller, action: "tail", subject: { groupId, topic: filters.join(" ") } };
     const opened = await this.#ask(audited, () => this.#calls.tail(caller, order, peer));
-    this.#readsFrom({ ...audited, subject: { groupId } }, filters);
+    this.#trail.recordStream(caller, "tail", { groupId, filters });
     return opened;
   }
 
@@ -206,11 +207,6 @@ export class AuditedBroker implements Broker {
     const subject = { groupId: named?.groupId, topic: named?.topic };
     this.#askNow({ caller, action, subject }, () => this.#calls.authorize(caller, action, named));
     if (named === undefined) this.#trail.recordRead(caller, action);
-  }
-
-  /** Writes a line for each filter of a new stream: one line for all would be cut, and would hide the last ones. */
-  #readsFrom({ caller, action, subject }: Audited, filters: readonly string[]): void {
-    for (const topic of filters) this.#trail.recordFilterChange(caller, action, { ...subject, topic });
   }
 
   #opened({ caller, action, subject }: Audited, status: "SUCCESS" | "TIMEOUT"): void {

@@ -151,22 +151,43 @@ it("writes which filters a connection adds and removes, and that a publish opens
   ]);
 });
 
-it.each(["STOMP", "tail"] as const)("writes a line for each filter of a new stream (%s)", async (protocol) => {
+/** Opens a stream by an admin, and ends it. */
+async function stream(protocol: "STOMP" | "tail", filters: readonly string[]): Promise<void> {
   const caller = by("admin", protocol);
-  const filters = [`a/${"x".repeat(250)}`, "b/#"];
   const [groupId, onConnected] = [undefined, () => {}];
   const start = { groupId, filters, after: undefined, lastEventId: undefined, onConnected };
-  const stream = { filters, acknowledges: false, offset: undefined };
+  const from = { filters, acknowledges: false, offset: undefined };
   const kept = { key: crypto.randomUUID(), isClean: true, windowMax: 1, will: undefined, expiryMs: 0 };
   const opened =
     protocol === "tail"
       ? calls.tail(caller, start, new RecordingPeer())
-      : calls.attach(caller, { ...kept, protocol, groupId, stream, onConnected }, new RecordingPeer());
+      : calls.attach(caller, { ...kept, protocol, groupId, stream: from, onConnected }, new RecordingPeer());
   await engine.clock.settle();
-  const { end } = await opened;
-  const action = protocol === "tail" ? "tail" : "subscribe";
-  expect(log.lines).toMatchObject(filters.map((topic) => ({ action, outcome: "done", topic, principal: "admin" })));
-  await end();
+  await (await opened).end();
+}
+
+it.each([
+  ["STOMP", "subscribe"],
+  ["tail", "tail"],
+] as const)(
+  "names all 1,000 filters of a new stream in few lines, and counts them as one (%s)",
+  async (...[protocol, action]) => {
+    const filters = Array.from({ length: 1_000 }, (_, index) => `${index}/${"x".repeat(200)}`);
+    for (let streams = 0; streams < 20; streams += 1) await stream(protocol, filters);
+    const lines = log.lines.filter((line) => line.action === action);
+    expect(lines).toHaveLength(20 * 53);
+    for (const line of lines) expect(line).toMatchObject({ outcome: "done", principal: "admin" });
+    const topics = lines.map((line) => line.topic ?? "");
+    expect(Math.max(...topics.map(({ length }) => length))).toBeLessThanOrEqual(4_096);
+    expect(topics.join(" ").split(" ")).toEqual(Array.from({ length: 20 }, () => filters).flat());
+  },
+);
+
+it("leaves out no filter of a session because of tails", async () => {
+  for (let tails = 0; tails < 300; tails += 1) await stream("tail", ["a", "b"]);
+  await stream("STOMP", ["salaries/#"]);
+  expect(log.lines.filter(({ action }) => action === "tail")).toHaveLength(20);
+  expect(log.lines).toContainEqual(expect.objectContaining({ action: "subscribe", topic: "salaries/#" }));
 });
 
 it("writes that the outcome of an open is unknown if it times out, even if a publish caused it", async () => {

@@ -23,6 +23,11 @@ export type AuditSubject = Pick<
   | "reason"
 >;
 
+/** A stream of events, with the filters that it reads from its start. */
+interface AuditedStream extends Pick<AuditLine, "groupId" | "subscriptionId"> {
+  readonly filters: readonly string[];
+}
+
 /** An operator's order, and who gave it. */
 export interface AuditedOrder<Result> {
   readonly caller: Caller;
@@ -52,6 +57,8 @@ const sourcesMax = 10_000;
 export const leftOutAfterMs = 10_000;
 /** Longest text of a field; a client may write megabytes. Does not count for `rules`: only operators write them, and a role has a limited number. */
 const fieldCharactersMax = 256;
+/** Longest text with filters of a stream, unless a single filter is longer. A stream with more filters has several lines. */
+const filtersCharactersMax = 4_096;
 
 /** The errors with which `Access` refuses a caller. */
 const refusals = ["credentialRefused", "accessDenied", "overQuota"] as const;
@@ -126,6 +133,18 @@ export class AuditTrail {
     this.#writeSome(caller, line, this.#filterAllowances);
   }
 
+  /**
+   * Writes what a new stream reads: all its filters or, over the limit, none of them, so that a client cannot hide one behind others. A STOMP subscription
+   * counts as one change of filters. A tail counts as one read: pages that open their tails again and again must not leave out filters of sessions.
+   */
+  recordStream(caller: Caller, action: "subscribe" | "tail", { filters, ...subject }: AuditedStream): void {
+    const texts = pack(filters);
+    const allowances = action === "tail" ? this.#allowances : this.#filterAllowances;
+    if (!this.#take(caller, allowances, texts.length)) return;
+    const line = { ...toSubject(caller), action, outcome: "done", ...subject } as const;
+    for (const topic of texts) this.#write(line, { topic });
+  }
+
   /** Writes that somebody read something, or asked for a change that changed nothing; limited like refusals. */
   recordRead(caller: Caller, action: string, subject: AuditSubject = {}): void {
     this.#writeSome(caller, { ...toSubject(caller), action, outcome: "done", ...subject });
@@ -149,14 +168,24 @@ export class AuditTrail {
   }
 
   #writeSome(
-    { principal, address }: Pick<Caller, "principal" | "address">,
+    who: Pick<Caller, "principal" | "address">,
     line: Omit<AuditLine, "time">,
     allowances = this.#allowances,
   ): void {
+    if (this.#take(who, allowances)) this.#write(line);
+  }
+
+  /** Whether the source may cause lines now. If it may not, counts `lines` as left out. */
+  #take(
+    { principal, address }: Pick<Caller, "principal" | "address">,
+    allowances: SourceAllowances,
+    lines = 1,
+  ): boolean {
     const source = principal.kind === "known" ? `principal ${principal.id}` : toNetwork(address ?? "");
-    if (allowances.take(source)) return this.#write(line);
-    this.#leftOut += 1;
+    if (allowances.take(source)) return true;
+    this.#leftOut += lines;
     this.#cancel ??= this.#clock.after(leftOutAfterMs, () => this.#writeLeftOut());
+    return false;
   }
 
   #writeLeftOut(): void {
@@ -167,11 +196,12 @@ export class AuditTrail {
     if (count > 0) this.#write({ action: "audit", outcome: "left out", count, reason });
   }
 
-  #write(line: Omit<AuditLine, "time">): void {
+  /** Cuts the texts of `line`, but neither its rules nor those of `whole`. */
+  #write(line: Omit<AuditLine, "time">, whole: Pick<AuditLine, "topic"> = {}): void {
     const { rules } = line;
     const entries = Object.entries(line).map(([name, value]) => [name, typeof value === "string" ? cut(value) : value]);
     const short = Object.fromEntries(entries) as Omit<AuditLine, "time">; // `cut` changes no field's name.
-    this.#log.write({ ...short, ...(rules !== undefined && { rules }), time: this.#clock.now() });
+    this.#log.write({ ...short, ...(rules !== undefined && { rules }), ...whole, time: this.#clock.now() });
   }
 }
 
@@ -192,4 +222,15 @@ function toSubject({
 
 function cut(text: string): string {
   return text.length <= fieldCharactersMax ? text : `${text.slice(0, fieldCharactersMax)}…`;
+}
+
+/** Joins filters by spaces, to few texts. */
+function pack(filters: readonly string[]): readonly string[] {
+  const texts: string[] = [];
+  for (const filter of filters) {
+    const last = texts.at(-1);
+    if (last === undefined || last.length + filter.length >= filtersCharactersMax) texts.push(filter);
+    else texts[texts.length - 1] = `${last} ${filter}`;
+  }
+  return texts;
 }
