@@ -93,7 +93,7 @@ export class Issuer {
     return isTrusted ? undefined : unreadable;
   }
 
-  /** Why no token with an unknown key can be judged: the issuer may have published that key since the last successful read. Undefined if it can. */
+  /** Why no token that fits none of the known keys can be judged: the issuer may have published its key since the last successful read. Undefined if it can. */
   findFaultOfUnknown(): string | undefined {
     return this.#trouble.reason === undefined ? undefined : unreadable;
   }

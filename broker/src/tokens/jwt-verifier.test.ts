@@ -192,6 +192,19 @@ describe("keys", () => {
     expect(await judge(token)).toMatchObject({ status: "verified" });
   });
 
+  it.each([
+    ["the issuer's key", "two"],
+    ["the token", undefined],
+  ])("that cannot be read leave a token of a new key undecided if %s has no identifier", async (_, kid) => {
+    documents[place] = JSON.stringify({ keys: [{ ...issuer.jwk, kid: kid === undefined ? issuer.kid : undefined }] });
+    await clock.advance(60_000);
+    const next = await TestIssuer.create(issuer.name, "two");
+    documents[place] = undefined;
+    await clock.advance(60_000);
+    expect(await judge(next.sign(valid(), { kid }))).toMatchObject({ status: "undecided" });
+    expect(await judge(issuer.sign(valid()))).toMatchObject({ status: "verified" });
+  });
+
   it("are no longer trusted a minute after the issuer removed them, and the verifier calls onChanged", async () => {
     const verdict = await judge(issuer.sign(valid()));
     documents[place] = toKeySet(await TestIssuer.create(issuer.name, "two"));

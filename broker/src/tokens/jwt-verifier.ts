@@ -39,15 +39,19 @@ export class JwtVerifier implements TokenVerifier {
     const issuer = read && this.#issuers.get(read.issuer);
     if (read === undefined || issuer === undefined) return refuse("the token is of no issuer that the broker trusts");
     const candidates = await issuer.candidates(read.kid);
-    const fault = issuer.findFault() ?? (candidates?.length === 0 ? issuer.findFaultOfUnknown() : undefined);
-    if (fault !== undefined) return { status: "undecided", reason: fault };
-    if (candidates === undefined)
-      return { status: "undecided", reason: "too many tokens wait for new keys of the issuer" };
+    const fault = issuer.findFault();
+    if (fault !== undefined) return undecided(fault);
+    if (candidates === undefined) return undecided("too many tokens wait for new keys of the issuer");
     for (const key of candidates.slice(0, candidatesMax)) {
       const verdict = await verifyWith(key, { token, now, issuer: issuer.options });
       if (verdict !== undefined) return verdict;
     }
-    return refuse("no key of the token's issuer fits the token's signature");
+    // A key without an identifier fits any token, so only a key with the token's own identifier shows that the token is wrong.
+    const isKeyKnown = read.kid !== undefined && candidates.some(({ kid }) => kid === read.kid);
+    const faultOfUnknown = isKeyKnown ? undefined : issuer.findFaultOfUnknown();
+    return faultOfUnknown === undefined
+      ? refuse("no key of the token's issuer fits the token's signature")
+      : undecided(faultOfUnknown);
   }
 }
 
@@ -100,6 +104,10 @@ function toVerified(
 ): VerifiedToken | RefusedToken {
   const expiresAt = (claims.exp ?? 0) * 1000;
   return expiresAt > now ? { status: "verified", ...by, claims, expiresAt } : refuse("the token is expired");
+}
+
+function undecided(reason: string): TokenVerdict {
+  return { status: "undecided", reason };
 }
 
 function refuse(reason: string): RefusedToken {
