@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
+import { inspect } from "node:util";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { Stele } from "./index.ts";
 
@@ -194,6 +195,16 @@ describe("a client", () => {
     const create = (): unknown => new Stele({ url, [name]: "http://user:secret@broker.example" });
     expect(create).toThrow(/^a URL with a user name or a password/);
   });
+
+  it.each(["https://me:pa#secret@host", "me:secret@host"])(
+    "leaves the password of %s, which is no http URL, out of its error",
+    async (name) => {
+      const create = async () => new Stele({ url: name });
+      const error: unknown = await create().catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(TypeError);
+      expect(inspect(error)).not.toContain("secret@");
+    },
+  );
 
   it("sends traceparent with each try", async () => {
     const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";

@@ -226,10 +226,13 @@ function findRetryAfterMs(headers: Headers): number | undefined {
   return /^\d{1,6}$/.test(text) ? Number(text) * 1000 : undefined;
 }
 
+/** Its errors contain no URL with a password, as the error of `new URL` does. */
 function toBase(url: string): string {
+  const shown = url.includes("@") ? "" : `: ${url}`;
+  if (!URL.canParse(url)) throw new TypeError(`not a URL${shown}`);
   const { protocol, origin, pathname, username, password } = new URL(url);
   if (username !== "" || password !== "")
     throw new TypeError("a URL with a user name or a password: give a key instead");
-  if (protocol !== "http:" && protocol !== "https:") throw new TypeError(`not an http(s) URL: ${url}`);
+  if (protocol !== "http:" && protocol !== "https:") throw new TypeError(`not an http(s) URL${shown}`);
   return `${origin}${pathname}`.replace(/\/+$/, "");
 }

@@ -1,14 +1,28 @@
 import { UsageError } from "./io.ts";
 
-const noUrl = { protocol: "", username: "", password: "" } as const;
-
 /**
  * Checks a URL that the user gives; `name` says where. `localhost:3000` is a URL too, but of the scheme `localhost`. A user name and a password are refused,
- * because no request would carry them, and the message does not show them.
+ * because no request would carry them. No message shows them: a password with `#` or `/` makes a text that is no URL, or one of another scheme.
  * @throws UsageError unless the text is an http or https URL.
  */
 export function checkHttpUrl(text: string, name: string): void {
-  const { protocol, username, password } = URL.canParse(text) ? new URL(text) : noUrl;
-  if (username !== "" || password !== "") throw new UsageError(`${name} contains a user name or a password`);
-  if (!/^https?:$/.test(protocol)) throw new UsageError(`not an http(s) URL: ${text}`);
+  const url = findHttpUrl(text);
+  if (url === undefined)
+    throw new UsageError(text.includes("@") ? `${name} is not an http(s) URL` : `not an http(s) URL: ${text}`);
+  if (hasPassword(url)) throw new UsageError(`${name} contains a user name or a password`);
+}
+
+/** A URL from the user's file as it may be shown: earlier versions also stored one with a password. */
+export function withoutPassword(text: string): string {
+  const url = findHttpUrl(text);
+  return url === undefined || hasPassword(url) ? text.replace(/^(https?:\/\/)?.*@/is, "$1…@") : text;
+}
+
+function findHttpUrl(text: string): URL | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url !== undefined && /^https?:$/.test(url.protocol) ? url : undefined;
+}
+
+function hasPassword({ username, password }: URL): boolean {
+  return username !== "" || password !== "";
 }

@@ -1,3 +1,6 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { runCli } from "./run-cli.ts";
 
@@ -12,6 +15,7 @@ interface RunOptions {
   readonly signal?: AbortSignal;
   /** Flags that choose the output format. */
   readonly format?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 let sent: string[];
@@ -63,13 +67,14 @@ const loadSettings = () => Promise.reject(new Error("no settings"));
 
 async function run(
   argv: readonly string[],
-  { rowsMax, signal = new AbortController().signal, format = ["-o", "ndjson"] }: RunOptions,
+  { rowsMax, signal = new AbortController().signal, format = ["-o", "ndjson"], env }: RunOptions,
 ) {
   const [stdout, stderr] = [new TextStream(rowsMax), new TextStream()];
   const stdin = (async function* () {
     yield* ["1\n", "2\n", "3\n"];
   })();
-  const io = { env: { XDG_CONFIG_HOME: "/nowhere" }, home: "/nowhere", stdin, stdout, stderr, signal, loadSettings };
+  const { home, ...streams } = { home: "/nowhere", stdin, stdout, stderr };
+  const io = { env: { XDG_CONFIG_HOME: home, ...env }, home, ...streams, signal, loadSettings };
   const code = await runCli([...argv, ...format], io, "test");
   return { code, stdout: stdout.texts, stderr: stderr.texts.join("") };
 }
@@ -176,6 +181,31 @@ it.each(["http://me@host", "http://:secret@host"])("listen refuses the receiver 
   const { code, stderr } = await run(["listen", "t", "--forward", url], {});
   expect({ code, stderr }).toEqual({ code: 2, stderr: "stele: --forward contains a user name or a password\n" });
   expect(sent).toEqual([]);
+});
+
+it.each(["https://me:pa#secret@host", "me:secret@host", "https://me:secret@host"])(
+  "%s is refused as the broker's URL, without the password",
+  async (url) => {
+    const { code, stderr } = await run(["topics", "list", "--url", url], {});
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/^stele: the address of the broker (?:is not|contains)/);
+    expect(stderr).not.toContain("secret");
+  },
+);
+
+it("context list shows no password of a context that an earlier version stored", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "contexts-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  mkdirSync(join(folder, "stele"));
+  const [url, adminUrl] = ["https://me:secret@host/base", "https://me:pa#secret@host:1"];
+  const plain = { url: "https://host/@a" };
+  writeFileSync(join(folder, "stele/contexts.json"), JSON.stringify({ contexts: { old: { url, adminUrl }, plain } }));
+  const { code, stdout } = await run(["context", "list"], { env: { XDG_CONFIG_HOME: folder } });
+  expect(code).toBe(0);
+  expect(stdout.map((text) => JSON.parse(text) as unknown)).toEqual([
+    { name: "old", isCurrent: false, url: "https://…@host/base", adminUrl: "https://…@host:1", hasKey: false },
+    { name: "plain", isCurrent: false, ...plain, hasKey: false },
+  ]);
 });
 
 it("doctor reports each check, although three of the checks get no answer", async () => {

@@ -25,3 +25,8 @@ it("refuses a flag that it does not know, and two addresses of a broker", () => 
   const twice = ["00000000-1-1", "--url", "http://127.0.0.1:9", "--broker", "http://127.0.0.1:9"];
   expect(() => parseArguments(twice, user)).toThrow("--broker is given more than once");
 });
+
+it("does not show the password of a chain node's URL that does not parse", () => {
+  const words = ["00000000-1-1", "--registry", registry, "--rpc", "https://me:pa#secret@host"];
+  expect(() => parseArguments(words, user)).toThrow(/^--rpc: this is not an http\(s\) URL$/);
+});

@@ -214,7 +214,7 @@ function refuse(values: Values, flags: readonly string[], why: string): void {
 
 function parseUrl(text: string, flag: string): string {
   if (!URL.canParse(text) || !/^https?:/.test(text))
-    throw new Unverifiable(`${flag}: ${quote(text)} is not an http(s) URL`);
+    throw new Unverifiable(`${flag}: ${text.includes("@") ? "this" : quote(text)} is not an http(s) URL`); // It may have a password.
   return text;
 }
 

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { addOutputFlag } from "../connection.ts";
 import { type ContextFile, Contexts } from "../contexts.ts";
-import { checkHttpUrl } from "../http-url.ts";
+import { checkHttpUrl, withoutPassword } from "../http-url.ts";
 import { type CliIo, CommandFailed, UsageError } from "../io.ts";
 import type { OutputFormat } from "../../lib/output-format.ts";
 import { type Column, Output } from "../output.ts";
@@ -132,9 +132,11 @@ function toKnown({ contexts }: ContextFile, name: string): string {
 
 function toRows(contexts: Contexts): readonly ContextRow[] {
   const { current, contexts: byName } = contexts.read();
-  return Object.entries(byName).map(([name, { key, ...rest }]) => ({
+  return Object.entries(byName).map(([name, { key, url, adminUrl, ...rest }]) => ({
     name,
     isCurrent: name === current,
+    url: withoutPassword(url),
+    ...(adminUrl !== undefined && { adminUrl: withoutPassword(adminUrl) }),
     ...rest,
     hasKey: key !== undefined,
   }));
