@@ -97,7 +97,7 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     await page.getByRole("dialog", { name: "This broker asks for a key" }).waitFor();
   });
 
-  it("the console calls a broker that refuses its key once a minute, to see whether that is still so", async () => {
+  it("the console asks a broker that refuses its key once a minute whether that is still so, and nothing else if somebody comes back", async () => {
     const page = await browser.open(`${operatorsUrl()}/console/chain`);
     await page.clock.install();
     await page.reload();
@@ -105,9 +105,27 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     const asked = new Set<string>();
     page.on("request", (request) => asked.add(request.url()));
     const rights = page.waitForRequest(/\/access$/);
+    await page.evaluate("window.dispatchEvent(new Event('visibilitychange'))");
     await page.clock.runFor(61_000);
     await rights;
     expect([...asked]).toEqual([`${operatorsUrl()}/access`]);
+    await page.context().close();
+  });
+
+  it.each([
+    ["overview", "Ready: the broker takes and delivers events."],
+    ["cluster view", "Ready"],
+  ])("the %s shows no health while the broker refuses the key, since nobody asks for it then", async (view, ready) => {
+    const isCluster = view === "cluster view";
+    const page = await browser.open(isCluster ? `${operatorsUrl()}/console/cluster` : `${broker.url}/console/`);
+    await giveKey(page, isCluster ? operator : clerk);
+    await page.getByText(isCluster ? "operator" : "clerk", { exact: true }).waitFor();
+    await page.getByText(ready, { exact: true }).waitFor();
+    const json = { code: 100_701, message: "the key was revoked" };
+    await page.route(/\/access$/, (route) => route.fulfill({ status: 401, json }));
+    await page.evaluate("window.dispatchEvent(new Event('visibilitychange'))");
+    await page.getByRole("dialog", { name: "This broker asks for a key" }).waitFor();
+    expect(await page.getByText(ready, { exact: true }).count()).toBe(0);
     await page.context().close();
   });
 

@@ -8,11 +8,17 @@ import "./styles/styles.css";
 const session = new Session();
 const onError = (error: unknown): void => session.noteFailure(error);
 
+/** A tab that somebody comes back to asks again, except while the broker refuses its key: the broker would only log further refusals. */
+const refetchOnWindowFocus = (): boolean => !session.state.isKeyWanted;
+
 /** Retries nothing, because the Stele client repeats calls itself where that is safe. */
 const queries = new QueryClient({
   queryCache: new QueryCache({ onError }),
   mutationCache: new MutationCache({ onError }),
-  defaultOptions: { queries: { retry: false, networkMode: "always" }, mutations: { networkMode: "always" } },
+  defaultOptions: {
+    queries: { retry: false, networkMode: "always", refetchOnWindowFocus },
+    mutations: { networkMode: "always" },
+  },
 });
 
 const root = document.querySelector("#root");

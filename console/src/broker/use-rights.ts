@@ -19,6 +19,7 @@ export function useRights(): Rights | undefined {
       return rights;
     },
     refetchInterval: pollMs,
+    refetchOnWindowFocus: true, // Even while the key is refused: somebody may come back from a log-in in another tab.
   });
   return data;
 }

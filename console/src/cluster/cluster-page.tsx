@@ -16,7 +16,7 @@ const secondMs = 1000;
 
 /** Nodes, and the chains that they follow. */
 export function ClusterPage(): ReactNode {
-  const { watcher } = useSessionState();
+  const { watcher, isKeyWanted } = useSessionState();
   const { data, error } = useQuery({
     queryKey: ["cluster"],
     queryFn: ({ signal }) => readCluster(watcher, signal),
@@ -25,7 +25,8 @@ export function ClusterPage(): ReactNode {
   return (
     <Page title="Cluster">
       <Failure error={error} />
-      {data === undefined || error !== null ? null : (
+      {/* Nobody asks while the key is refused, so the last answer may be old. */}
+      {data === undefined || error !== null || isKeyWanted ? null : (
         <>
           {data.groups.map((group) => (
             <GroupCard key={group.groupId} group={group} />

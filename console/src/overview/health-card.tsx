@@ -12,7 +12,7 @@ const pollMs = 2000;
 
 /** The broker's health in words, with the head and the indexed block of each group's chain. */
 export function HealthCard(): ReactNode {
-  const { watcher } = useSessionState();
+  const { watcher, isKeyWanted } = useSessionState();
   const { data, error } = useQuery({
     queryKey: ["readiness"],
     queryFn: ({ signal }) => watcher.readiness({ signal }),
@@ -23,7 +23,8 @@ export function HealthCard(): ReactNode {
     <section className="card" aria-label="Health">
       <h2>Health</h2>
       <Failure error={error} />
-      {health === undefined || error !== null ? null : (
+      {/* Nobody asks about health while the key is refused, so the last answer may be old. */}
+      {health === undefined || error !== null || isKeyWanted ? null : (
         <>
           <p role="status" className={`health health-${health.tone}`}>
             {health.sentence}
