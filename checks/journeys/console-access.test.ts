@@ -16,6 +16,7 @@ const roles = {
     { actions: ["read"], filter: "#" },
     { actions: ["subscribe"], filter: "orders/#" },
   ],
+  reader: [{ actions: ["read", "subscribe"], filter: "orders/#" }],
   operator: [{ actions: ["admin"] }],
   member: [{ actions: ["open", "subscribe"] }],
 };
@@ -27,6 +28,7 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
   const newReceiver = useReceivers();
   let clerk: string;
   let auditor: string;
+  let reader: string;
   let operator: string;
   /** Key of a client of the tenant `acme`. */
   let member: string;
@@ -52,6 +54,7 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
       return (await runStele(["key", "create", ...flags])).stdout.trim();
     };
     [clerk, auditor, operator] = [await create("clerk"), await create("auditor"), await create("operator")];
+    reader = await create("reader");
     member = await create("member", "--tenant", "acme");
     broker = await startBroker({ dataDir, args: ["--config", config] });
     browser = await ConsoleBrowser.start();
@@ -161,6 +164,18 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     await giveKey(page, auditor);
     await page.getByRole("alert").getByText('not allowed: subscribe "#"').waitFor();
     expect(await page.getByText("None since this page was opened.").count()).toBe(0);
+    await page.context().close();
+  });
+
+  it("the overview tails nothing for a key that may not list the topics", async () => {
+    const page = await browser.open(`${broker.url}/console/`);
+    await page.getByRole("dialog").waitFor();
+    const listed = page.waitForResponse((response) => response.request().postData()?.includes('"list"') === true);
+    await giveKey(page, reader);
+    await listed;
+    await page.waitForResponse(/\/health\/ready$/);
+    await page.getByText("reader", { exact: true }).waitFor();
+    expect(await page.getByRole("region", { name: "Newest events" }).count()).toBe(0);
     await page.context().close();
   });
 

@@ -1,3 +1,4 @@
+import { SteleError } from "@stele/client";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useStele } from "../broker/session-context.tsx";
@@ -17,8 +18,9 @@ export function OverviewPage(): ReactNode {
     queryFn: ({ signal }) => isEmptyBroker(stele, signal),
     staleTime: Number.POSITIVE_INFINITY,
   });
-  // A broker that gave no answer may have events.
-  const hasEvents = wasEmpty === false || error !== null;
+  // A broker that gave no answer may have events. A broker that refused to list topics to the caller would also refuse a tail of all.
+  const isAway = error instanceof SteleError && error.code === undefined;
+  const hasEvents = wasEmpty === false || isAway;
   return (
     <Page title="Overview">
       {wasEmpty === true ? <Greeting /> : null}
