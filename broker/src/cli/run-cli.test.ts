@@ -24,9 +24,9 @@ let sent: string[];
 beforeEach(() => {
   sent = [];
   vi.stubGlobal("fetch", async (input: string, init: RequestInit) => {
-    const path = new URL(input).pathname;
-    if (path !== "/jsonrpc") {
-      sent.push(path);
+    const { pathname, search } = new URL(input);
+    if (pathname !== "/jsonrpc") {
+      sent.push(pathname + search);
       return Response.json({ items: ["a", "b", "c"].map((id) => ({ id, events: 1 })) });
     }
     const body: unknown = await new Response(init.body).json();
@@ -88,7 +88,7 @@ async function runClosed(...argv: readonly string[]) {
 it.each([
   ["pub", ["pub", "t"], ["publish t", "publish t"]],
   ["topics open", ["topics", "open", "a", "b", "c"], ["open a", "open b"]],
-  ["subs pause", ["subs", "pause", "--all"], ["/admin/v1/subscriptions/pause"]],
+  ["subs pause", ["subs", "pause", "--all"], ["/admin/v1/subscriptions/pause?all=true&limit=500"]],
 ])("%s fails if it ends early because nothing reads its output", async (_, argv, done) => {
   expect(await runClosed(...argv)).toEqual({
     code: 1,
@@ -107,7 +107,12 @@ it.each([
 
 it.each([
   ["refuses --group alone, which does not confirm that all are meant", ["--group", "1"], 2, []],
-  ["accepts --group beside --all", ["--group", "1", "--all"], 0, ["/admin/v1/subscriptions/pause"]],
+  [
+    "accepts --group beside --all",
+    ["--group", "1", "--all"],
+    0,
+    ["/admin/v1/subscriptions/pause?all=true&groupId=1&limit=500"],
+  ],
   ["accepts --group beside identifiers", ["a", "--group", "1"], 0, ["/admin/v1/subscriptions/a/pause"]],
 ])("subs pause: %s", async (...[, flags, code, done]) => {
   expect(await run(["subs", "pause", ...flags], {})).toMatchObject({ code });
