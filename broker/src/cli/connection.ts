@@ -46,12 +46,15 @@ export function addConnectionFlags(command: Command): Command {
   );
 }
 
-/** @throws UsageError for a context that does not exist, an unreadable key file, or an invalid URL. */
-export function openSession(flags: ConnectionFlags, io: CliIo): Session {
+/**
+ * `retries` is how often the client repeats a failed call; its default if undefined.
+ * @throws UsageError for a context that does not exist, an unreadable key file, or an invalid URL.
+ */
+export function openSession(flags: ConnectionFlags, io: CliIo, retries?: number): Session {
   const output = new Output(io, flags.output);
   const contexts = new Contexts(io);
   const options = findBroker(flags, contexts, io.env);
   const problem = contexts.findProblem();
   if (problem !== undefined) output.note(`warning: ${problem}`);
-  return { stele: new Stele(options), output, io, url: options.url, signal: io.signal };
+  return { stele: new Stele({ ...options, retries }), output, io, url: options.url, signal: io.signal };
 }

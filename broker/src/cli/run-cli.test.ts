@@ -213,6 +213,21 @@ it("context list shows no password of a context that an earlier version stored",
   ]);
 });
 
+it("doctor says why a call failed that the broker wants to be repeated after the time limit of a check", async () => {
+  const busy = { code: 200_300, message: "the broker is too busy" };
+  vi.stubGlobal("fetch", async (input: string) =>
+    input.endsWith("/health/live")
+      ? new Response("{}")
+      : Response.json(busy, { status: 503, headers: { "retry-after": "30" } }),
+  );
+  const { code, stdout } = await run(["doctor"], {});
+  expect(code).toBe(1);
+  const reasons = stdout.map((text) => JSON.parse(text) as { readonly check: string; readonly detail: string });
+  for (const check of ["topics", "tail", "admin"]) {
+    expect(reasons).toContainEqual(expect.objectContaining({ check, detail: expect.stringContaining(busy.message) }));
+  }
+});
+
 it("doctor reports each check, although three of the checks get no answer", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());

@@ -33,6 +33,7 @@ export function defineDoctor(program: Command, io: CliIo): void {
       command
         .option("--config <file>", "config file of a broker on this machine, to check it with its environment")
         .option("--data-dir <folder>", "data folder on this machine, to check its disk (default: that of the config)"),
+    retries: 0, // A check reports why its call failed. A pause before a repeat, as long as the broker asks for, would hide that.
     run: async (session, { flags }) => {
       const findings: Finding[] = [];
       for await (const finding of examine(session, flags)) findings.push(finding);
@@ -81,7 +82,7 @@ function findFolder(settings: CheckedSettings | undefined): string | undefined {
 }
 
 async function openAndClose(stele: Stele, signal: AbortSignal): Promise<void> {
-  const tail = stele.subscribe("stele/doctor", { signal, reconnectMsMax: 500 }); // All tries fit into the time limit.
+  const tail = stele.subscribe("stele/doctor", { signal });
   await tail.opened();
   tail.close();
 }
