@@ -44,9 +44,17 @@ test.each(["", "{", "hello", "{'a':1}", "NaN"])("returns undefined for %j, which
   expect(layOutJson(text)).toBeUndefined();
 });
 
-test("keeps a string of 8 MiB as it is, for which the pattern would exhaust the stack", () => {
-  const text = `"${"x".repeat(2 ** 23)}"`;
-  expect(layOutJson(text)).toEqual([{ kind: "plain", text }]);
+test.each(["x", "\\n"])(
+  "keeps a string of 8 MiB of %s as it is, for which the pattern could exhaust the stack",
+  (part) => {
+    const text = `"${part.repeat(2 ** 23 / part.length)}"`;
+    expect(layOutJson(text)).toEqual([{ kind: "plain", text }]);
+  },
+);
+
+test.each(["x", "\\n"])("lays out a string of %s that is as long as a layout may be", (part) => {
+  const text = `"${part.repeat((2 ** 22 - 2) / part.length)}"`;
+  expect(layOutJson(text)).toEqual([{ kind: "string", text }]);
 });
 
 test.each(["[", '{"a":'])("keeps a short text as it is that nests %j so deep that its layout would be long", (open) => {

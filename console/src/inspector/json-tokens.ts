@@ -3,12 +3,12 @@ export interface JsonToken {
   readonly text: string;
 }
 
-const pattern = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
+const pattern = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 const indent = "  ";
 
 /**
  * Longest text that is laid out, and longest layout, in characters. Indentation grows with the square of the depth: 64 KiB of nested brackets would become
- * gigabytes. And the pattern takes stack for each character of a string: one of 8 MiB would exhaust it.
+ * gigabytes. And the pattern takes stack for each escape of a string: one of 8 MiB could exhaust it.
  */
 const layoutCharactersMax = 4 * 2 ** 20;
 
