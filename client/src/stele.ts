@@ -81,7 +81,7 @@ export class Stele {
     for (let pageIndex = 0; ; pageIndex += 1) {
       const { topicInfoList, total } = await this.list({ ...options, pageIndex, pageSize: pageSizeMax });
       yield* topicInfoList; // It may be empty before the last page: `total` counts topics that the caller may not read.
-      if ((pageIndex + 1) * pageSizeMax >= total) return;
+      if (!((pageIndex + 1) * pageSizeMax < total)) return; // So an answer without `total`, which is no broker's, is the last one too.
     }
   }
 

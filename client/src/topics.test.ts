@@ -6,23 +6,29 @@ interface ListRequest {
   readonly params: { readonly pageIndex: number; readonly pageSize: number };
 }
 
-/** A broker with 250 topics, of which the caller may not read the first 200. Its pages leave those out, and `total` counts them. */
-const stele = new Stele({
-  url: "http://broker.example",
-  fetch: async (input, init) => {
-    const { id, params } = (await new Request(input, init).json()) as ListRequest; // The client makes no other call.
-    const { pageIndex, pageSize } = params;
-    const places = Array.from({ length: pageSize }, (_, index) => pageIndex * pageSize + index);
-    const topicInfoList = places
-      .filter((place) => place >= 200 && place < 250)
-      .map((place) => ({ topicName: `t${place}`, topicAddress: "0x", senderAddress: "0x", createdTimestamp: 0 }));
-    return Response.json({ jsonrpc: "2.0", id, result: { total: 250, pageIndex, pageSize, topicInfoList } });
-  },
-});
+/** A client of a broker with 250 topics, of which the caller may not read the first 200. Its pages leave those out; `total` is what it says of their number. */
+function withTotal(total: number | undefined): Stele {
+  return new Stele({
+    url: "http://broker.example",
+    fetch: async (input, init) => {
+      const { id, params } = (await new Request(input, init).json()) as ListRequest; // The client makes no other call.
+      const { pageIndex, pageSize } = params;
+      const places = Array.from({ length: pageSize }, (_, index) => pageIndex * pageSize + index);
+      const topicInfoList = places
+        .filter((place) => place >= 200 && place < 250)
+        .map((place) => ({ topicName: `t${place}`, topicAddress: "0x", senderAddress: "0x", createdTimestamp: 0 }));
+      return Response.json({ jsonrpc: "2.0", id, result: { total, pageIndex, pageSize, topicInfoList } });
+    },
+  });
+}
 
 it("lists all topics although pages before them are empty, because the caller may not read theirs", async () => {
   const names: string[] = [];
-  for await (const { topicName } of stele.topics()) names.push(topicName);
+  for await (const { topicName } of withTotal(250).topics()) names.push(topicName);
   expect(names).toHaveLength(50);
   expect(names[0]).toBe("t200");
+});
+
+it("ends after the first page of an answer without a total", async () => {
+  for await (const { topicName } of withTotal(undefined).topics()) expect.unreachable(topicName);
 });
