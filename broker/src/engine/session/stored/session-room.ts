@@ -46,7 +46,6 @@ export class SessionRoom {
 
   /** Sessions to end, at most {@link endedPerSweepMax}. @throws what the store throws. */
   async findExcess(groupId: GroupId): Promise<readonly SessionKey[]> {
-    await this.#count(groupId);
     const excess = Math.min(this.#excessOf(groupId), endedPerSweepMax);
     return excess <= 0 ? [] : this.#parts.store.sessions.listDetached(groupId, excess);
   }
@@ -55,7 +54,8 @@ export class SessionRoom {
     return (this.#counts.get(groupId) ?? 0) - this.#parts.limits.sessionsMax;
   }
 
-  async #count(groupId: GroupId): Promise<void> {
+  /** Counts in the store once a minute. Call it at every node: one that ends no sessions does not notice that another one does. @throws what the store throws. */
+  async refresh(groupId: GroupId): Promise<void> {
     const { store, clock } = this.#parts;
     const now = clock.monotonic();
     if (now - (this.#countedAt.get(groupId) ?? Number.NEGATIVE_INFINITY) < countEveryMs) return;

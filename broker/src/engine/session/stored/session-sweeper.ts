@@ -198,6 +198,7 @@ export class SessionSweeper {
   /** Ends sessions above the limit. Returns whether it ended some; then there may be more to end. */
   async #makeRoom(groupId: GroupId): Promise<boolean> {
     const { times, room, logger } = this.#parts;
+    await room.refresh(groupId);
     const keys = times.isKeeper(groupId) ? await room.findExcess(groupId) : [];
     if (keys.length === 0) return false;
     logger.warn("too many sessions without connection, ending the oldest", { count: keys.length });
