@@ -20,6 +20,7 @@ class Keeper {
   readonly #memory = createMemoryStore();
   #now = 0;
   #answering = createDeferred<void>();
+  keeps = true;
   readonly times = new SessionTimes({
     store: withSessions(this.#memory, {
       advanceSessionTime: async (...call) => {
@@ -28,7 +29,7 @@ class Keeper {
       },
     }),
     clock: Object.assign(new VirtualClock(), { monotonic: () => this.#now }),
-    isKeeper: () => true,
+    isKeeper: () => this.keeps,
     isShared: true,
     hasKeys: () => false,
   });
@@ -82,4 +83,16 @@ it("loses no time by writes that take 0.9 s each, and counts up to the call that
   }
   await keeper.run(earlier);
   expect(await times.find(defaultGroupId)).toBe(18_100);
+});
+
+it("adds nothing for the time in which another node kept the time", async () => {
+  const keeper = new Keeper();
+  const { times } = keeper;
+  await times.advance(defaultGroupId);
+  keeper.keeps = false;
+  await times.findDue(defaultGroupId);
+  keeper.pass(60_000);
+  keeper.keeps = true;
+  await keeper.run(times.advance(defaultGroupId));
+  expect(await times.find(defaultGroupId)).toBe(0);
 });

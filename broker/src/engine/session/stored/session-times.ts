@@ -109,14 +109,17 @@ export class SessionTimes {
       // Another node may have read the time just before the write took effect. What that node then sees pass at once, by this write and the next, must not
       // be more than it allows for.
       const since = clock.monotonic() - (lateMsMax - countedMs);
-      if (isShared) this.#writtenAt.set(groupId, Math.max(writtenAt + elapsedMs, since));
+      if (isShared && isKeeper(groupId)) this.#writtenAt.set(groupId, Math.max(writtenAt + elapsedMs, since));
     }
   }
 
   /** Sessions whose end or will is due; none if another node sweeps them. */
   async findDue(groupId: GroupId): Promise<readonly SessionKey[]> {
     const { store, clock, isKeeper, isShared, hasKeys } = this.#parts;
-    if (!isKeeper(groupId)) return [];
+    if (!isKeeper(groupId)) {
+      this.#writtenAt.delete(groupId); // Once this node keeps the time again, it must not add what another node has added meanwhile.
+      return [];
+    }
     if (isShared) await store.sessions.detachLost(groupId);
     if ((await store.sessions.listDetached(groupId, 1)).length === 0) {
       if (!hasKeys(groupId)) this.#writtenAt.set(groupId, clock.monotonic());
