@@ -18,14 +18,15 @@ export class Allowance {
     this.#countedAt = clock.monotonic();
   }
 
-  /** Takes a token if there is one. Returns whether there was. */
-  take(): boolean {
+  /** Takes `count` tokens if there are as many; a full bucket allows any number. Returns whether it took them. */
+  take(count = 1): boolean {
     const { atOnce, perSecond } = this.#size;
     const now = this.#clock.monotonic();
     this.#left = Math.min(atOnce, this.#left + ((now - this.#countedAt) / 1000) * perSecond);
     this.#countedAt = now;
-    if (this.#left < 1) return false;
-    this.#left -= 1;
+    const taken = Math.min(count, atOnce);
+    if (this.#left < taken) return false;
+    this.#left -= taken;
     return true;
   }
 }

@@ -22,9 +22,9 @@ export class SourceAllowances {
     this.#all = new Allowance(options.all, clock);
   }
 
-  /** Takes a token of the source, then one of all sources. Returns whether there were both. */
-  take(source: string): boolean {
-    return this.#find(source).take() && this.#all.take();
+  /** Takes tokens of the source, then as many of all sources. Returns whether there were both. */
+  take(source: string, count = 1): boolean {
+    return this.#find(source).take(count) && this.#all.take(count);
   }
 
   /** Moves the source to the end of the map, so that the first entry is the one to forget. */

@@ -135,7 +135,7 @@ export class AuditTrail {
 
   /**
    * Writes what a new stream reads: all its filters or, over the limit, none of them, so that a client cannot hide one behind others. A STOMP subscription
-   * counts as one change of filters. A tail counts as one read: pages that open their tails again and again must not leave out filters of sessions.
+   * takes the allowance of filters, a tail that of reads: pages that open their tails again and again must not leave out filters of sessions.
    */
   recordStream(caller: Caller, action: "subscribe" | "tail", { filters, ...subject }: AuditedStream): void {
     const texts = pack(filters);
@@ -182,7 +182,7 @@ export class AuditTrail {
     lines = 1,
   ): boolean {
     const source = principal.kind === "known" ? `principal ${principal.id}` : toNetwork(address ?? "");
-    if (allowances.take(source)) return true;
+    if (allowances.take(source, lines)) return true;
     this.#leftOut += lines;
     this.#cancel ??= this.#clock.after(leftOutAfterMs, () => this.#writeLeftOut());
     return false;
@@ -224,13 +224,13 @@ function cut(text: string): string {
   return text.length <= fieldCharactersMax ? text : `${text.slice(0, fieldCharactersMax)}…`;
 }
 
-/** Joins filters by spaces, to few texts. */
+/** Joins filters by line feeds, which no filter contains, to few texts. */
 function pack(filters: readonly string[]): readonly string[] {
   const texts: string[] = [];
   for (const filter of filters) {
     const last = texts.at(-1);
     if (last === undefined || last.length + filter.length >= filtersCharactersMax) texts.push(filter);
-    else texts[texts.length - 1] = `${last} ${filter}`;
+    else texts[texts.length - 1] = `${last}\n${filter}`;
   }
   return texts;
 }
