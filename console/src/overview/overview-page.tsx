@@ -18,8 +18,8 @@ export function OverviewPage(): ReactNode {
     queryFn: ({ signal }) => isEmptyBroker(stele, signal),
     staleTime: Number.POSITIVE_INFINITY,
   });
-  // A broker that gave no answer may have events. A broker that refused to list topics to the caller would also refuse a tail of all.
-  const isAway = error instanceof SteleError && error.code === undefined;
+  // A broker that gave no answer, or none yet, may have events. One that refused to list topics to the caller would also refuse a tail of all.
+  const isAway = error instanceof SteleError && error.retry;
   const hasEvents = wasEmpty === false || isAway;
   return (
     <Page title="Overview">
