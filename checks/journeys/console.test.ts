@@ -377,16 +377,12 @@ function scrollTopOf(page: Page): Promise<unknown> {
   return page.evaluate("document.querySelector('.scroller').scrollTop");
 }
 
-/** Text of the first row that is wholly visible. */
-async function firstVisible(page: Page): Promise<string | undefined> {
-  const list = await page.getByRole("group", { name: "Events" }).boundingBox();
-  const rows = await page.getByRole("group", { name: "Events" }).locator("li").all();
-  const places = await Promise.all(
-    rows.map(async (row) => ({
-      y: (await row.boundingBox())?.y ?? 0,
-      text: await row.locator(".preview").textContent(),
-    })),
-  );
-  const visible = places.filter(({ y }) => y >= (list?.y ?? 0) - 1).toSorted((one, other) => one.y - other.y);
-  return visible[0]?.text ?? undefined;
+/** Text of the first row that is wholly visible. In one step: the page moves its rows between two. */
+function firstVisible(page: Page): Promise<unknown> {
+  return page.evaluate(`{
+    const list = document.querySelector("[aria-label=Events]");
+    const yOf = (element) => element.getBoundingClientRect().y;
+    const visible = [...list.querySelectorAll("li")].filter((row) => yOf(row) >= yOf(list) - 1);
+    visible.toSorted((one, other) => yOf(one) - yOf(other))[0]?.querySelector(".preview")?.textContent;
+  }`);
 }

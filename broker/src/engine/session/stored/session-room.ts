@@ -54,7 +54,7 @@ export class SessionRoom {
     return (this.#counts.get(groupId) ?? 0) - this.#parts.limits.sessionsMax;
   }
 
-  /** Counts in the store once a minute. Call it at every node: one that ends no sessions does not notice that another one does. @throws what the store throws. */
+  /** Counts in the store once a minute. Call it at every node: one that ends no sessions does not notice their ends. @throws what the store throws. */
   async refresh(groupId: GroupId): Promise<void> {
     const { store, clock } = this.#parts;
     const now = clock.monotonic();
