@@ -132,7 +132,7 @@ export class AuditedBroker implements Broker {
 
   async attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment> {
     const { groupId, stream, key: subscriptionId } = order;
-    const subject = stream === undefined ? { groupId } : { groupId, topic: stream.filters.join(" "), subscriptionId };
+    const subject = stream === undefined ? { groupId } : { groupId, topic: stream.filters.join("\n"), subscriptionId };
     const audited = { caller, action: stream === undefined ? "connect" : "subscribe", subject };
     const attachment = await this.#ask(audited, () => this.#calls.attach(caller, order, peer));
     if (stream !== undefined)
@@ -142,7 +142,7 @@ export class AuditedBroker implements Broker {
 
   async tail(caller: Caller, order: TailOrder, peer: Peer): Promise<Pick<Attachment, "end">> {
     const { groupId, filters } = order;
-    const audited = { caller, action: "tail", subject: { groupId, topic: filters.join(" ") } };
+    const audited = { caller, action: "tail", subject: { groupId, topic: filters.join("\n") } };
     const opened = await this.#ask(audited, () => this.#calls.tail(caller, order, peer));
     this.#trail.recordStream(caller, "tail", { groupId, filters });
     return opened;

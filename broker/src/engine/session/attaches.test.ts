@@ -113,11 +113,17 @@ it("claims five sessions at once, and none for a connection that has ended", asy
   expect(begun.slice(attachesRunningMax)).toEqual(["last"]);
 });
 
-it("gives the session to no connection that has ended when its turn comes", async () => {
-  await start();
+/** Begins an attach, which waits for its claim. */
+async function attachFirst(): Promise<{ readonly first: RecordingPeer; readonly attached: Promise<Attachment> }> {
   const first = new RecordingPeer();
   const attached = attach(first);
   await engine.clock.settle();
+  return { first, attached };
+}
+
+it("gives the session to no connection that has ended when its turn comes", async () => {
+  await start();
+  const { first, attached } = await attachFirst();
   const leaving = new AbortController();
   const ended = expect(attach(new RecordingPeer(), "c", leaving.signal)).rejects.toMatchObject({ code: 200300 });
   leaving.abort();
@@ -129,9 +135,7 @@ it("gives the session to no connection that has ended when its turn comes", asyn
 
 it("keeps none of a client's connections that end while they wait for its session, once the client connects again", async () => {
   await start();
-  const first = new RecordingPeer();
-  const attached = attach(first);
-  await engine.clock.settle();
+  const { first, attached } = await attachFirst();
   const leaving = new AbortController();
   const dropped = [1, 2].map(() =>
     expect(attach(new RecordingPeer(), "c", leaving.signal)).rejects.toMatchObject({ code: 200300 }),

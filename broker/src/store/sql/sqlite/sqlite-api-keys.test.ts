@@ -48,28 +48,30 @@ it("refuses to list keys after another file replaced their file, and after the f
   await keys.stop();
 });
 
-it("refuses to list keys after an older copy was written over their file", async () => {
-  const [file, backup] = [temporaryFile(), temporaryFile()];
-  const keys = createSqliteApiKeys(file);
+/** Starts `keys` on a file with two keys, and writes an older copy with one key over it. Returns the revision of the second key. */
+async function replaceByOlder(keys: ReturnType<typeof createSqliteApiKeys>, file: string): Promise<number> {
+  const backup = temporaryFile();
   await keys.start();
   await keys.insertApiKey(apiKeyOf(1), 10);
   copyFileSync(file, backup);
   await keys.insertApiKey(apiKeyOf(2), 10);
   const upTo = (await keys.listApiKeys(0)).at(-1)?.revision ?? 0;
   copyFileSync(backup, file);
+  return upTo;
+}
+
+it("refuses to list keys after an older copy was written over their file", async () => {
+  const file = temporaryFile();
+  const keys = createSqliteApiKeys(file);
+  const upTo = await replaceByOlder(keys, file);
   await expect(keys.listApiKeys(upTo)).rejects.toThrow("replaced by older ones");
   await keys.stop();
 });
 
 it("still refuses to list keys and roles once the older copy has as many changes as were read", async () => {
-  const [file, backup] = [temporaryFile(), temporaryFile()];
+  const file = temporaryFile();
   const [keys, command] = [createSqliteApiKeys(file), createSqliteApiKeys(file)];
-  await keys.start();
-  await keys.insertApiKey(apiKeyOf(1), 10);
-  copyFileSync(file, backup);
-  await keys.insertApiKey(apiKeyOf(2), 10);
-  const upTo = (await keys.listApiKeys(0)).at(-1)?.revision ?? 0;
-  copyFileSync(backup, file);
+  const upTo = await replaceByOlder(keys, file);
   await expect(keys.listApiKeys(upTo)).rejects.toThrow("replaced by older ones");
   await command.start();
   await command.revokeApiKey(apiKeyOf(1).id, 5_000); // gets the revision of the lost second key
