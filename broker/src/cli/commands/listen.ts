@@ -9,6 +9,7 @@ import { type CliIo, CommandFailed, UsageError } from "../io.ts";
 import { first, openTail, sinceOption, startOf } from "../open-tail.ts";
 import type { Column } from "../output.ts";
 import { parseCount } from "../parse.ts";
+import { withTimeLimit } from "../time-limit.ts";
 import { define } from "./define.ts";
 
 interface ListenFlags {
@@ -87,6 +88,8 @@ interface Receiver {
   readonly signal: AbortSignal;
 }
 
+const toTimeout = (): DOMException => new DOMException("", "TimeoutError");
+
 /** Sends the request that docs/callbacks.md describes. Never throws. */
 async function call({ forward, secret, subscriptionId, signal }: Receiver, event: ReceivedEvent): Promise<Forwarded> {
   const body = Buffer.from(JSON.stringify({ subscriptionId, event }));
@@ -100,20 +103,15 @@ async function call({ forward, secret, subscriptionId, signal }: Receiver, event
   const { eventId, topic } = event;
   const begunAt = performance.now();
   const ms = (): number => Math.round(performance.now() - begunAt);
-  const ending = new AbortController();
-  const end = (): void => ending.abort();
-  const timer = setTimeout(() => ending.abort(new DOMException("", "TimeoutError")), answerTimeoutMs);
-  signal.addEventListener("abort", end);
-  if (signal.aborted) end();
   try {
-    const answer = await fetch(forward, { method: "POST", headers, body, redirect: "manual", signal: ending.signal });
-    await answer.arrayBuffer();
-    return { eventId, topic, status: answer.status, ms: ms() };
+    const status = await withTimeLimit({ signal, ms: answerTimeoutMs, toReason: toTimeout }, async (ending) => {
+      const answer = await fetch(forward, { method: "POST", headers, body, redirect: "manual", signal: ending });
+      await answer.arrayBuffer();
+      return answer.status;
+    });
+    return { eventId, topic, status, ms: ms() };
   } catch (error) {
     return { eventId, topic, error: describeFailure(error), ms: ms() };
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", end);
   }
 }
 
