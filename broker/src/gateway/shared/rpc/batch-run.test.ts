@@ -23,9 +23,9 @@ class World {
       ends.push(() => onAnswered(member));
       return undefined;
     };
-    const members = Array.from({ length: size }, (_, index) => index);
+    const members: unknown[] = Array.from({ length: size }, (_, index) => index);
     const answered = new BatchRun({ ...this.shared, bodyBytes, members, answer }).run();
-    return { ends, answered };
+    return { ends, answered, members };
   }
 }
 
@@ -48,6 +48,13 @@ it("starts all members that need no promise at once, and returns the responses i
 it("starts a bounded number of members of a long batch", async () => {
   const batch = new World().start(1000, rpcWholeBytesMax + 1);
   expect(await settled([batch])).toEqual([rpcBatchRunningMax]);
+});
+
+it("keeps of a running batch only the members that have not started", async () => {
+  const batch = new World().start(1000, rpcWholeBytesMax + 1);
+  await settled([batch]);
+  const kept = batch.members.flatMap((member) => member ?? []);
+  expect(kept).toEqual(Array.from({ length: 1000 - rpcBatchRunningMax }, (_, index) => rpcBatchRunningMax + index));
 });
 
 it("lets each batch run only its guaranteed number of members while too many members run", async () => {
@@ -80,7 +87,7 @@ it("runs a bounded number of members with promises at once", async () => {
     running -= 1;
     onAnswered(member);
   };
-  expect(await new BatchRun({ ...new World().shared, members: numbers, answer }).run()).toEqual(numbers);
+  expect(await new BatchRun({ ...new World().shared, members: [...numbers], answer }).run()).toEqual(numbers);
   expect(runningMost).toBe(rpcBatchRunningMax);
 });
 
@@ -91,7 +98,7 @@ it("throws the error of a member once all have ended", async () => {
     ended += 1;
     throw new Error(`member ${String(member)}`);
   };
-  const run = new BatchRun({ ...new World().shared, members: numbers, answer }).run();
+  const run = new BatchRun({ ...new World().shared, members: [...numbers], answer }).run();
   await expect(run).rejects.toThrow("member 0");
   expect(ended).toBe(600);
 });

@@ -4,7 +4,8 @@ import type { RunningMembers } from "./running-members.ts";
 import { Slice, type Slices } from "./slices.ts";
 
 export interface BatchRunOptions<Response> {
-  readonly members: readonly unknown[];
+  /** The run empties the array: a member that has started is let go, since its parameters may be long and its answer may take a while. */
+  readonly members: unknown[];
   /** Length of the batch, in bytes. */
   readonly bodyBytes: number;
   /**
@@ -39,10 +40,12 @@ export class BatchRun<Response> {
   async run(): Promise<readonly Response[]> {
     const { members, slices, caller } = this.#options;
     const slice = new Slice(slices);
-    for (const [index, member] of members.entries()) {
+    for (const index of members.keys()) {
       if (slice.isOver) await slice.next();
       while (!this.#hasRoom) await this.#untilEnded();
       if (caller.signal.aborted) break;
+      const member = members[index];
+      members[index] = undefined;
       this.#start(index, member);
     }
     while (this.#running > 0) await this.#untilEnded();
