@@ -331,8 +331,8 @@ export interface Broker {
   /**
    * Publishes all calls in one transaction of their own, or none. They must be of one group and without keys (200001). All are refused if one of them
    * would be (see {@link submit}), or if they do not fit into one transaction (100201). Events that were submitted earlier are committed earlier; a
-   * connection that keeps its order submits nothing more until this has settled. If another node closes one of the topics meanwhile, none is published
-   * (200202). A registry of an earlier version may then commit some of them; the outcome is still REFUSED, and the broker logs it.
+   * connection that keeps its order submits nothing more until this has settled. If somebody closes one of the topics meanwhile, none is published
+   * (200202).
    */
   submitAll(caller: Caller, calls: readonly PublishCall[], onSettled: OnTransactionSettled): void;
   /**

@@ -115,7 +115,7 @@ export class Group {
     const recorder = new ClaimRecorder({ keys: options.store, progress, clock: options.clock, waitMsMax, readTime });
     this.claimRecorder = recorder;
     this.batcher = new Batcher({ ...options, limits, progress, topics, isIndexed, recorder });
-    this.transactions = new Transactions({ topics, batcher: this.batcher, logger: options.logger });
+    this.transactions = new Transactions({ topics, batcher: this.batcher });
     this.keyReleases = new KeyReleases({ keys: options.store, janitor: this.keyJanitor });
     this.once = this.#createOnce(options);
     this.#head = new SingleFlight(() => options.store.findHead(this.id));

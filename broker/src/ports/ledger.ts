@@ -76,8 +76,8 @@ export interface AppendOptions {
    */
   readonly mayStart?: (() => boolean) | undefined;
   /**
-   * Whether the chain commits all batches or none: if it would reject one, `append` throws 200202. Has no effect with a registry of an earlier
-   * version, or in an append that opens topics: in both cases the registry decides about each batch by itself.
+   * Whether the chain commits all batches or none: if it would reject one, `append` throws 200202. Has no effect in an append that opens topics: then the
+   * registry decides about each batch by itself.
    */
   readonly isWhole?: boolean | undefined;
   /** Called when the chain has accepted the transaction, or refused it for a reason other than its size. May be called repeatedly, or never. */

@@ -3,7 +3,6 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
-import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { PublishCall, TransactionOutcome } from "../broker.ts";
 import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
 
@@ -85,31 +84,6 @@ describe("a transaction of publishes", () => {
   it("succeeds if it has no events", async () => {
     expect(await settled(submitAll())).toEqual({ status: "SUCCESS", results: [] });
   });
-});
-
-it("a transaction delays the close of its topic, and new transactions with that topic are refused meanwhile", async () => {
-  const store = createMemoryStore();
-  const findTopic = store.findTopic.bind(store);
-  const held: (() => void)[] = [];
-  let isHolding = false;
-  store.findTopic = async (groupId, name) => {
-    const found = await findTopic(groupId, name);
-    if (isHolding) await new Promise<void>((resolve) => void held.push(resolve));
-    return found;
-  };
-  await start({ store });
-  isHolding = true;
-  const first = submitAll(call("a", "1"), call("b", "2"));
-  await engine.clock.settle();
-  isHolding = false;
-  const closed = engine.broker.close(topic("b"));
-  await engine.clock.settle();
-  expect(thrown(() => engine.broker.submitAll([call("a"), call("b")], () => {}))).toBe(100112);
-  for (const release of held) release();
-  await Promise.all([closed, engine.clock.settle()]);
-  expect((await first).status).toBe("SUCCESS");
-  expect(await count("b")).toBe(1);
-  expect(codeOf(await settled(submitAll(call("a"), call("b"))))).toBe(100112);
 });
 
 it("a transaction of publishes shares no transaction of the chain with other publishes", async () => {

@@ -57,9 +57,7 @@ export class TopicService {
     const topic = await group.getTopic(name);
     if (topic.closed) return false;
     const wanted = { name, closed: true };
-    await group.transactions.closing(name, () =>
-      this.#change(group, wanted, (signal) => group.ledger.closeTopic(name, signal)),
-    );
+    await this.#change(group, wanted, (signal) => group.ledger.closeTopic(name, signal));
     return true;
   }
 

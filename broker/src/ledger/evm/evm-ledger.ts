@@ -47,6 +47,7 @@ import { toOutcome } from "./write/batch-outcome.ts";
 import { nonceOf } from "./write/check-entries.ts";
 import { priceOf } from "./write/fee-policy.ts";
 import { GasPolicy } from "./write/gas.ts";
+import { toPublish } from "./write/publish-request.ts";
 import { type ConfiguredLimits, TransactionRoom } from "./write/transaction-room.ts";
 import type { Inclusion } from "./write/transaction-state.ts";
 
@@ -183,9 +184,9 @@ export class EvmLedger implements Ledger {
     { mayStart, isWhole, onAccepted }: AppendOptions = {},
   ): Promise<readonly BatchOutcome[]> {
     if (batches.length === 0) return [];
-    const { transactions, orders, fees } = this.#writable();
-    const { request, encoded } = orders.make(batches, { isWhole });
-    const { room } = this.#base;
+    const { transactions, fees } = this.#writable();
+    const { room, verifier, gas } = this.#base;
+    const { request, encoded } = toPublish(batches, { isWhole, verifier, gas });
     const included = await transactions
       .publish({ ...request, mayStart, onAccepted }, signal)
       .catch((error: unknown) => {

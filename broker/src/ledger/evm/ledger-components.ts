@@ -14,7 +14,6 @@ import { HeadWatcher } from "./read/head-watcher.ts";
 import { PushedBlocks } from "./read/pushed-blocks.ts";
 import type { DeployOptions } from "./registry/deploy-registry.ts";
 import { identifyChain } from "./registry/identify-chain.ts";
-import { hasPublishAll } from "./registry/find-registry.ts";
 import { OwnWriters } from "./registry/own-writers.ts";
 import { Registry } from "./registry/registry.ts";
 import { findOwnNonce, type RegistryDeployer } from "./registry/registry-deployer.ts";
@@ -24,7 +23,6 @@ import { TopicOpener } from "./registry/topic-opener.ts";
 import { FeePolicy, priceOf } from "./write/fee-policy.ts";
 import type { GasPolicy } from "./write/gas.ts";
 import { JournalWriter } from "./write/journal-writer.ts";
-import { PublishOrders } from "./write/publish-orders.ts";
 import { RegistryTransactions } from "./write/registry-transactions.ts";
 import type { TransactionRoom } from "./write/transaction-room.ts";
 import { TransactionSender } from "./write/transaction-sender.ts";
@@ -62,7 +60,6 @@ interface WriteComponents {
   readonly registry: Registry;
   readonly sender: TransactionSender;
   readonly transactions: RegistryTransactions;
-  readonly orders: PublishOrders;
   readonly opener: TopicOpener;
   /** The set of writers of new topics; undefined for everyone. @throws BrokerError 100113 if this account is not in it. */
   readonly findWriters: () => Promise<number | undefined>;
@@ -80,8 +77,6 @@ export interface LedgerComponents extends ReadComponents, WriteComponents {
 /** What the start found out about the chain. */
 interface Settled extends DeployOptions {
   readonly address: Address;
-  /** Whether the registry has `publishAll`; registries of an earlier version lack it. */
-  readonly publishesAll: boolean;
 }
 
 /** Connects to the chain, finds or deploys the registry, and creates the components, each after those that it uses. @throws BrokerError, RpcFailure. */
@@ -108,8 +103,7 @@ export async function createComponents(base: LedgerBase, mayDeploy: () => boolea
     restore: async (lost) => (maySign ? deployer.restore(lost, deployment) : Promise.reject(notActivated())),
   });
   if (maySign) await deployer.forget(deployment);
-  const publishesAll = await hasPublishAll(rpc, { address, from: signer.address });
-  const settled = { ...deployment, address, publishesAll };
+  const settled = { ...deployment, address };
   const reading = createReading(base, settled);
   const writing = createWriting(base, settled, reading);
   connect(base, fees, { ...reading, ...writing });
@@ -167,8 +161,7 @@ function createWriting(base: LedgerBase, settled: Settled, reading: ReadComponen
     findWriters,
     send: (data, gas, signal) => transactions.change({ data, gas }, signal),
   });
-  const orders = new PublishOrders({ verifier: base.verifier, gas: base.gas, publishesAll: settled.publishesAll });
-  return { registry, sender, transactions, orders, opener, findWriters, writers };
+  return { registry, sender, transactions, opener, findWriters, writers };
 }
 
 function createWriters(

@@ -33,21 +33,6 @@ export async function isRegistry(rpc: Rpc, { address, from }: { address: Address
   }
 }
 
-/** Whether a registry has `publishAll`, which those of an earlier version lack. */
-export async function hasPublishAll(
-  rpc: Rpc,
-  { address, from }: { readonly address: Address; readonly from: Address },
-): Promise<boolean> {
-  const data = encodeFunctionData({ abi: topicRegistryAbi, functionName: "publishAll", args: [[]] });
-  try {
-    await rpc.call({ from, to: address, data });
-    return true;
-  } catch (error) {
-    if (error instanceof RpcFailure && !isRevert(error)) throw error;
-    return false;
-  }
-}
-
 /** The address of the contract that `deployer` creates with this nonce. */
 export function createdAddress(deployer: Address, nonce: number): Address {
   return getContractAddress({ from: deployer, nonce: BigInt(nonce) }).toLowerCase() as Address; // An address in lower case.
