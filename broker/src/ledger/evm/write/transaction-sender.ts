@@ -1,13 +1,13 @@
 import type { Signer } from "@stele/eth/node";
 import { BrokerError } from "@stele/wire";
 import type { Address } from "../../../domain/topic.ts";
+import { allowManyListeners } from "../../../lib/cancellation.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { BlockRef } from "../../../ports/ledger.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
 import type { Round } from "../read/block-reader.ts";
-import { AbortListeners } from "./abort-listeners.ts";
 import type { FeePolicy } from "./fee-policy.ts";
 import { InFlight } from "./in-flight.ts";
 import { JournalRecovery } from "./journal-recovery.ts";
@@ -94,7 +94,6 @@ export class TransactionSender {
   readonly settlement: Settlement;
   readonly trouble: TransactionTrouble;
   readonly #nonceTrouble: ReportedTrouble;
-  readonly #abortListeners = new AbortListeners<PendingTransaction>((pending) => this.#expire(pending));
   /** Transactions whose next send is scheduled: the overseer's sends fail too, and must not each begin a series of retries. */
   readonly #retrying = new Set<PendingTransaction>();
   #calls = 0;
@@ -151,11 +150,13 @@ export class TransactionSender {
     if (this.#isStopped) throw new BrokerError("chainUnreachable", { details: "the ledger is stopped" });
     if (signal.aborted) throw new BrokerError("transactionFailed", { details: "aborted before it was sent" });
     const pending = this.#create(newTransaction(this.#options.signer.address, request));
-    const cancelDeadline = this.#options.clock.after(this.#options.deadlineMs, () => this.#expire(pending));
-    this.#abortListeners.add(signal, pending);
+    const expire = (): void => this.#expire(pending);
+    const cancelDeadline = this.#options.clock.after(this.#options.deadlineMs, expire);
+    allowManyListeners(signal); // A caller may give one signal to many calls.
+    signal.addEventListener("abort", expire);
     pending.release = () => {
       cancelDeadline();
-      this.#abortListeners.remove(signal, pending);
+      signal.removeEventListener("abort", expire);
     };
     this.#queue.add(pending);
     this.#pump();
