@@ -1,10 +1,11 @@
 import { BrokerError } from "@stele/wire";
 import { findFirstTrue } from "../lib/first-true.ts";
 import type { CancelSignal } from "../lib/cancellation.ts";
+import { untilAborted } from "../lib/until-aborted.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ledger } from "../ports/ledger.ts";
 import type { IndexProgress } from "./index-progress.ts";
-import { Deadline, untilAborted } from "./time.ts";
+import { Deadline } from "./time.ts";
 
 /** How long the chain may take to give the time of a block, in milliseconds. */
 const blockTimeTimeoutMs = 5_000;

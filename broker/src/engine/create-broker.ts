@@ -60,8 +60,9 @@ import { createSoleOwnership } from "./subscribe/ownership.ts";
 import { findStartPosition } from "./subscribe/start-position.ts";
 import { SubscriptionService, type SubscriptionServiceOptions } from "./subscribe/subscription-service.ts";
 import { pause } from "../lib/pause.ts";
+import { untilAborted } from "../lib/until-aborted.ts";
 import { TenantBroker } from "./tenants/tenant-broker.ts";
-import { Deadline, untilAborted } from "./time.ts";
+import { Deadline } from "./time.ts";
 import { TopicService } from "./topics/topic-service.ts";
 import { createWorkerFactory } from "./worker-factory.ts";
 

@@ -1,11 +1,11 @@
 import type { Event } from "../domain/event.ts";
 import type { TopicName } from "../domain/topic-name.ts";
 import type { Topic } from "../domain/topic.ts";
+import { untilAborted } from "../lib/until-aborted.ts";
 import type { Ledger } from "../ports/ledger.ts";
 import type { EventOrigin, OriginSource } from "./broker.ts";
 import type { BlockTimes } from "./block-times.ts";
 import type { IndexProgress } from "./index-progress.ts";
-import { untilAborted } from "./time.ts";
 
 /** Maximum number of cached topics, and of cached block times, about 150 bytes each. A cache that grows beyond it is cleared. */
 const originsKeptMax = 10_000;

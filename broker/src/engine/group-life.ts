@@ -14,7 +14,7 @@ import type { Retention } from "./retention/retention.ts";
 import { catchingUp, chainNotAnswered, type Group } from "./group.ts";
 import type { EngineLimits } from "./limits.ts";
 import { pause } from "../lib/pause.ts";
-import { untilAborted } from "./time.ts";
+import { untilAborted } from "../lib/until-aborted.ts";
 
 /** Troubles of the process itself, which health reports for every group. */
 export interface ProcessTrouble {

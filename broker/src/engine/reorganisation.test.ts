@@ -5,7 +5,7 @@ import { parseTopicName } from "../domain/topic-name.ts";
 import { noMetrics } from "../ports/metrics.ts";
 import type { AttemptOutcome } from "../ports/sink.ts";
 import { createDeferred } from "../lib/deferred.ts";
-import { untilAborted } from "./time.ts";
+import { untilAborted } from "../lib/until-aborted.ts";
 import { testCaller } from "./testing/as-caller.ts";
 import { TestEngine, type TestEngineOptions } from "./testing/test-engine.ts";
 

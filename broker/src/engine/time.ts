@@ -1,15 +1,4 @@
 import type { Clock } from "../ports/clock.ts";
-import type { AttemptSignal } from "../ports/sink.ts";
-
-/** The result of `work`, or undefined if `signal` aborts first; the work then continues, and its result is ignored. */
-export function untilAborted<T>(work: Promise<T>, signal: AttemptSignal): Promise<T | undefined> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => resolve(undefined);
-    if (signal.aborted) abort();
-    signal.addEventListener("abort", abort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });
-}
 
 /** A signal that aborts after `delayMs`, or with `parent`. Dispose it after the work, to cancel its timer. */
 export class Deadline implements Disposable {

@@ -8,11 +8,11 @@ import type { Coordinator, Departure, Hint } from "../../ports/coordinator.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { EngineLimits } from "../limits.ts";
 import { pause } from "../../lib/pause.ts";
-import { untilAborted } from "../time.ts";
 import { Hints } from "./hints.ts";
 import { LiveMembership } from "./live-membership.ts";
 import type { Member, Membership } from "./member.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
+import { untilAborted } from "../../lib/until-aborted.ts";
 
 export interface ClusterMemberOptions {
   readonly coordinator: Coordinator;

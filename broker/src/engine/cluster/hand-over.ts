@@ -1,10 +1,11 @@
 import type { Logger } from "../../lib/logger.ts";
+import { untilAborted } from "../../lib/until-aborted.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Coordinator, SubscriptionKey } from "../../ports/coordinator.ts";
 import type { AttemptHistory } from "../deliver/attempt-history.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
-import { Deadline, untilAborted } from "../time.ts";
+import { Deadline } from "../time.ts";
 
 /** How long an attempt in progress may take while another node waits for its subscription, in milliseconds. */
 export const handOverGraceMs = 1_000;

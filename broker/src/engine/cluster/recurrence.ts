@@ -1,8 +1,8 @@
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { pause } from "../../lib/pause.ts";
-import { untilAborted } from "../time.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
+import { untilAborted } from "../../lib/until-aborted.ts";
 
 export interface RecurrenceOptions {
   readonly clock: Clock;

@@ -5,10 +5,10 @@ import type { TopicName } from "../../domain/topic-name.ts";
 import type { CancelSignal } from "../../lib/cancellation.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import { Semaphore } from "../../lib/semaphore.ts";
+import { untilAborted } from "../../lib/until-aborted.ts";
 import type { Store } from "../../ports/store.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import type { EngineLimits } from "../limits.ts";
-import { untilAborted } from "../time.ts";
 import { HeldBatches } from "./held-batches.ts";
 
 /** Estimated memory, in bytes, of a decoded event without its encoded bytes; also that of a page without batches. */

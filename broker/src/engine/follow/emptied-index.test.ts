@@ -3,10 +3,10 @@ import { defaultGroupId } from "../../domain/group-id.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import { type Logger, silentLogger } from "../../lib/logger.ts";
+import { untilAborted } from "../../lib/until-aborted.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
-import { untilAborted } from "../time.ts";
 
 it("nodes rebuild an index that a starting node has emptied, although the chain has no new block", async () => {
   const cluster = await TestCluster.start(2);

@@ -4,7 +4,8 @@ import type { Coordinator } from "../../ports/coordinator.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { EngineLimits } from "../limits.ts";
 import { pause } from "../../lib/pause.ts";
-import { Deadline, untilAborted } from "../time.ts";
+import { untilAborted } from "../../lib/until-aborted.ts";
+import { Deadline } from "../time.ts";
 import type { IndexProgress } from "../index-progress.ts";
 
 /** Wait between two checks of the index, in milliseconds. The chain is polled less often. */

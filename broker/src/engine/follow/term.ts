@@ -9,7 +9,7 @@ import type { Randomness } from "../../ports/randomness.ts";
 import { LeaseLostError } from "../../ports/store.ts";
 import type { EngineLimits } from "../limits.ts";
 import { pause } from "../../lib/pause.ts";
-import { untilAborted } from "../time.ts";
+import { untilAborted } from "../../lib/until-aborted.ts";
 import type { Follower } from "./follower.ts";
 import type { IndexHealth } from "./index-health.ts";
 import type { IndexProgress } from "../index-progress.ts";

@@ -1,11 +1,12 @@
 import { BrokerError, quote } from "@stele/wire";
 import { BriefCache } from "../../lib/brief-cache.ts";
+import { untilAborted } from "../../lib/until-aborted.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { LedgerInfo } from "../../ports/ledger-info.ts";
 import { type SkippedEntry, skippedEntriesMax, type Store } from "../../ports/store.ts";
 import type { GroupHealth } from "../broker.ts";
 import type { Group, Groups } from "../group.ts";
-import { Deadline, untilAborted } from "../time.ts";
+import { Deadline } from "../time.ts";
 import type { GroupView, Page, PageCall } from "./calls.ts";
 
 /** How long the information of a ledger is cached, in milliseconds. */

@@ -2,11 +2,12 @@ import type { Topic } from "../../domain/topic.ts";
 import { before, beforeBlock, endOfBlock, type Position } from "../../domain/position.ts";
 import { BriefCache } from "../../lib/brief-cache.ts";
 import type { Pauses } from "../../lib/time-slices.ts";
+import { untilAborted } from "../../lib/until-aborted.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
 import type { TopicWriters } from "../../ports/topic-writers.ts";
 import type { Group } from "../group.ts";
-import { Deadline, untilAborted } from "../time.ts";
+import { Deadline } from "../time.ts";
 import type { TopicBytes, TopicRate } from "./calls.ts";
 
 /** How long an answer of the chain is cached, in milliseconds. */

@@ -1,8 +1,9 @@
 import type { GroupId } from "../../domain/group-id.ts";
 import { blockOf, type Position } from "../../domain/position.ts";
+import { untilAborted } from "../../lib/until-aborted.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { BlockTimes } from "../block-times.ts";
-import { Deadline, untilAborted } from "../time.ts";
+import { Deadline } from "../time.ts";
 
 /** Maximum number of blocks whose times are read for one page. */
 const blocksReadMax = 32;

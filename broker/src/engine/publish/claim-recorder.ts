@@ -1,9 +1,10 @@
 import { BrokerError } from "@stele/wire";
 import { endOfBlock } from "../../domain/position.ts";
+import { untilAborted } from "../../lib/until-aborted.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type PublishKeys, toFencedKey } from "../../ports/publish-keys.ts";
 import type { IndexProgress } from "../index-progress.ts";
-import { Deadline, untilAborted } from "../time.ts";
+import { Deadline } from "../time.ts";
 import type { Claim } from "./claim.ts";
 import type { Draft, DraftBatch } from "./draft.ts";
 import { idOf, UnsureKeys, type UnusedKey } from "./unsure-keys.ts";

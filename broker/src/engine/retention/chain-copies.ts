@@ -4,10 +4,11 @@ import type { GroupId } from "../../domain/group-id.ts";
 import { checksumOfBytes } from "../../lib/bytes-checksum.ts";
 import { perKey } from "../../lib/per-key.ts";
 import { Semaphore } from "../../lib/semaphore.ts";
+import { untilAborted } from "../../lib/until-aborted.ts";
 import type { BlockState } from "../../ports/chain-check.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { CommittedBatch, Ledger } from "../../ports/ledger.ts";
-import { Deadline, untilAborted } from "../time.ts";
+import { Deadline } from "../time.ts";
 
 /** How long the chain may take to give old events to a subscription or a session, in milliseconds, including the wait for a turn. */
 const feedTimeoutMs = 30_000;

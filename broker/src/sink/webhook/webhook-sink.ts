@@ -4,7 +4,7 @@ import { findReceiverRule, type ReceiverRule } from "../../domain/receiver-patte
 import { traceParentKey } from "../../domain/trace-parent.ts";
 import type { CancelSignal } from "../../lib/cancellation.ts";
 import { KeyedSlots } from "../../lib/keyed-slots.ts";
-import { unlessAborted } from "../../lib/unless-aborted.ts";
+import { untilAborted } from "../../lib/until-aborted.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Metrics } from "../../ports/metrics.ts";
 import type {
@@ -157,7 +157,7 @@ class WebhookSink implements Sink {
     const consent = this.#consents.find(subscription, parsed.url);
     if (consent !== undefined) return this.#send(notification, { parsed, consent, signals });
     const asking = this.#consents.ask(subscription, parsed.url);
-    return unlessAborted(asking, stopping === undefined ? [signal] : [signal, stopping]).then((answered) =>
+    return untilAborted(asking, ...(stopping === undefined ? [signal] : [signal, stopping])).then((answered) =>
       answered === undefined
         ? { status: "withheld" }
         : this.#send(notification, { parsed, consent: answered, signals }),
@@ -173,16 +173,14 @@ class WebhookSink implements Sink {
         ? this.#slots.take(laneKeyOf({ origin: place.origin, rate: toRate(consent, url) }), signal)
         : undefined;
     const consent = this.#consents.find(target, url);
-    return consent === undefined
-      ? unlessAborted(this.#consents.ask(target, url), [signal]).then(enter)
-      : enter(consent);
+    return consent === undefined ? untilAborted(this.#consents.ask(target, url), signal).then(enter) : enter(consent);
   }
 
   async test(target: CallbackTarget, signal: CancelSignal): Promise<TestOutcome> {
     const parsed = this.#parseUrl(target);
     if (!parsed.isGood) return { outcome: toFailure(`the url cannot be called: ${parsed.fault}`), answer: undefined };
     const asked = this.#consents.find(target, parsed.url) ?? this.#consents.ask(target, parsed.url);
-    const consent = asked instanceof Promise ? await unlessAborted(asked, [signal]) : asked;
+    const consent = asked instanceof Promise ? await untilAborted(asked, signal) : asked;
     if (consent === undefined) return { outcome: toFailure("the broker is stopping"), answer: undefined };
     if (!consent.mayCall) return { outcome: notAgreed(consent), answer: undefined };
     const call: Call = {
@@ -279,7 +277,7 @@ class WebhookSink implements Sink {
     const deadline = new AbortController();
     const cancelTimer = this.#clock.after(limitMs, () => deadline.abort());
     try {
-      return await unlessAborted(promise, [deadline.signal]);
+      return await untilAborted(promise, deadline.signal);
     } finally {
       cancelTimer();
     }

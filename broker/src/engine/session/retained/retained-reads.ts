@@ -5,11 +5,11 @@ import { extensionsBytes } from "../../../domain/event-rules.ts";
 import { before, type Position } from "../../../domain/position.ts";
 import type { TopicName } from "../../../domain/topic-name.ts";
 import { Semaphore } from "../../../lib/semaphore.ts";
+import { untilAborted } from "../../../lib/until-aborted.ts";
 import type { RetainedEvent, Store } from "../../../ports/store.ts";
 import { eventsOf } from "../../batch-events.ts";
 import type { IndexProgress } from "../../index-progress.ts";
 import type { EngineLimits } from "../../limits.ts";
-import { untilAborted } from "../../time.ts";
 
 /** Estimated memory of a kept event besides its content and extensions, in bytes. */
 const overheadBytes = 512;

@@ -1,6 +1,7 @@
 import { BrokerError, merklePath } from "@stele/wire";
 import type { Address } from "../../../domain/topic.ts";
 import { Semaphore } from "../../../lib/semaphore.ts";
+import { untilAborted } from "../../../lib/until-aborted.ts";
 import type { ChainProof, ProofPlace } from "../../../ports/chain-proof.ts";
 import type { EvmProvider } from "../endpoint/rpc.ts";
 import { isUnanswered, RpcFailure } from "../endpoint/rpc-failure.ts";
@@ -36,6 +37,7 @@ export class ProofMaker {
   async make(place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {
     const { blockNumber, blockHash } = place;
     const block = await untilAborted(this.#blocks.get(blockNumber, blockHash), signal);
+    if (block === undefined) throw new BrokerError("chainUnreachable", { details: "no answer in time" });
     if (blockHash !== undefined && block.hash !== blockHash) {
       const details = `a reorg replaced block ${blockNumber} during the call: try again`;
       throw new BrokerError("chainUnreachable", { details });
@@ -88,14 +90,4 @@ export class ProofMaker {
     const [oldest] = this.#tooLong;
     if (this.#tooLong.size > tooLongMax) this.#tooLong.delete(oldest);
   }
-}
-
-/** @throws BrokerError 200205 if `signal` aborts first. */
-function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(new BrokerError("chainUnreachable", { details: "no answer in time" }));
-    if (signal.aborted) abort();
-    signal.addEventListener("abort", abort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });
 }

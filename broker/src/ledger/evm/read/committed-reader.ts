@@ -1,5 +1,5 @@
 import type { Address } from "../../../domain/topic.ts";
-import { unlessAborted } from "../../../lib/unless-aborted.ts";
+import { untilAborted } from "../../../lib/until-aborted.ts";
 import { createLoopSlices } from "../../../lib/system/loop-slices.ts";
 import type { BatchPlace, CommittedBatch } from "../../../ports/ledger.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
@@ -61,7 +61,7 @@ export class CommittedReader {
   async *#readLogs(range: BlockRange, signal: AbortSignal): AsyncGenerator<ContractLog> {
     if (signal.aborted) return;
     try {
-      yield* (await unlessAborted(this.#readRange(range), [signal])) ?? [];
+      yield* (await untilAborted(this.#readRange(range), signal)) ?? [];
     } catch (error) {
       if (range.from === range.to || !(error instanceof RpcFailure) || error.kind === "unreached") throw error;
       const middle = (range.from + range.to) >>> 1;

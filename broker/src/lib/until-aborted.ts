@@ -1,8 +1,7 @@
 import type { CancelSignal } from "./cancellation.ts";
 
-/** Returns the result of `promise`, or undefined if one of the signals aborts first. The promise keeps running. */
-export function unlessAborted<T>(promise: Promise<T>, signals: readonly CancelSignal[]): Promise<T | undefined> {
-  if (signals.some(({ aborted }) => aborted)) return Promise.resolve(undefined);
+/** The result of `work`, or undefined if one of the signals aborts first; the work then continues, and its result or failure is ignored. */
+export function untilAborted<T>(work: Promise<T>, ...signals: readonly CancelSignal[]): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
     const forget = (): void => {
       for (const signal of signals) signal.removeEventListener("abort", abandon);
@@ -12,6 +11,7 @@ export function unlessAborted<T>(promise: Promise<T>, signals: readonly CancelSi
       resolve(undefined);
     };
     for (const signal of signals) signal.addEventListener("abort", abandon, { once: true });
-    promise.then(resolve, reject).finally(forget);
+    if (signals.some(({ aborted }) => aborted)) abandon();
+    work.then(resolve, reject).finally(forget);
   });
 }
