@@ -100,7 +100,6 @@ export interface Receipt {
   readonly succeeded: boolean;
   readonly gasUsed: number;
   readonly logs: readonly RpcLog[];
-  readonly contractAddress: Address | undefined;
 }
 
 export interface CallRequest {
@@ -274,12 +273,11 @@ interface RawReceipt {
   readonly status: Hex;
   readonly gasUsed: Hex;
   readonly logs: readonly RpcLog[];
-  readonly contractAddress: Address | null;
 }
 
 /** @throws RpcFailure if `raw` lacks the block, the status or the logs, which a later answer may have. */
 function readReceipt(raw: RawReceipt): Receipt {
-  const { blockHash, blockNumber, status, gasUsed, logs, contractAddress } = raw;
+  const { blockHash, blockNumber, status, gasUsed, logs } = raw;
   const isWhole = isHex(blockHash) && isQuantity(blockNumber) && isQuantity(status) && Array.isArray(logs);
   if (!isWhole) throw new RpcFailure("refused", "the endpoint returned no receipt", { cause: raw });
   return {
@@ -288,7 +286,6 @@ function readReceipt(raw: RawReceipt): Receipt {
     succeeded: Number(status) === 1,
     gasUsed: Number(gasUsed),
     logs,
-    contractAddress: contractAddress ?? undefined,
   };
 }
 

@@ -3,9 +3,9 @@ import { fromHex, type Signer, signTransaction, toHex } from "@stele/eth/node";
 import { BrokerError } from "@stele/wire";
 import { parseTransaction } from "viem/utils";
 import type { Address } from "../../../domain/topic.ts";
+import { pause } from "../../../lib/pause.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { SignedVariant } from "../../../ports/journal.ts";
-import { Wakeup } from "../../wakeup.ts";
 import type { Receipt, Rpc } from "../endpoint/rpc.ts";
 import { isUnanswered, RpcFailure, toBrokerError } from "../endpoint/rpc-failure.ts";
 import type { FinalityPolicy } from "../read/finality.ts";
@@ -91,7 +91,7 @@ export async function completeDeployment(rpc: Rpc, options: DeployOptions, deplo
       lostLooks += 1;
       if (lostLooks >= lostLooksMax) return false;
     } else if (look % looksPerSend === 0) await sendOnce(rpc, deployment);
-    await pause(clock, deadlineMs);
+    await pause(clock, pauseMs);
   }
   throw new BrokerError("chainUnreachable", {
     details: `the registry's deployment ${deployment.variants[0].hash} is not final yet: ${place}`,
@@ -137,12 +137,6 @@ function refused(failure: RpcFailure): BrokerError {
     hints: toBrokerError(failure).hints,
     cause: failure,
   });
-}
-
-async function pause(clock: Clock, deadlineMs: number): Promise<void> {
-  const wakeup = new Wakeup();
-  clock.after(pauseMs, () => wakeup.wake());
-  await wakeup.wait(AbortSignal.timeout(deadlineMs));
 }
 
 function keyTooOld(address: Address, nonce: number): BrokerError {

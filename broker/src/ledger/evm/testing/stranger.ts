@@ -3,6 +3,7 @@ import { merkleRoot } from "@stele/wire";
 import type { Address } from "../../../domain/topic.ts";
 import type { RawBatch } from "../../../ports/ledger.contract.ts";
 import { type EvmProvider, Rpc } from "../endpoint/rpc.ts";
+import { createdAddress } from "../registry/find-registry.ts";
 import { openCalldata } from "../registry/registry.ts";
 import { encodePublish } from "../write/publish-calldata.ts";
 
@@ -45,7 +46,7 @@ export class Stranger {
       const receipt = await this.#rpc.receipt(hash);
       if (receipt === undefined) continue;
       if (!receipt.succeeded) throw new Error("the stranger's transaction was reverted");
-      return receipt.contractAddress;
+      return to === undefined ? createdAddress(this.#signer.address, nonce) : undefined;
     }
   }
 }

@@ -21,10 +21,6 @@ export class KeptTransactions {
     this.#bytes += kept.bytes;
   }
 
-  has(nonce: number): boolean {
-    return this.#kept.some((kept) => kept.nonce === nonce);
-  }
-
   /**
    * Removes the oldest transactions once at least `removedTogether` are deep below `blockNumber` or exceed the bound on bytes; returns their nonces.
    */

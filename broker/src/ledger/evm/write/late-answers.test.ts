@@ -11,7 +11,6 @@ const reverted = {
   status: "0x0",
   gasUsed: `0x${gas.toString(16)}`,
   logs: [],
-  contractAddress: null,
 };
 
 test.each([

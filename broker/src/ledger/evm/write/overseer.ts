@@ -1,6 +1,7 @@
 import type { Signer } from "@stele/eth/node";
 import type { Address } from "../../../domain/topic.ts";
 import type { Logger } from "../../../lib/logger.ts";
+import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { BlockRef } from "../../../ports/ledger.ts";
 import type { Receipt, Rpc } from "../endpoint/rpc.ts";
@@ -67,11 +68,11 @@ export class Overseer {
   /** When a lost transaction last caused a check of all transactions, on the monotonic clock. */
   #hurriedAt = Number.NEGATIVE_INFINITY;
   #isMissingStateReported = false;
-  /** Why the last check failed; the same reason is logged once. */
-  #failure: string | undefined;
+  readonly #trouble: ReportedTrouble;
 
   constructor(options: OverseerOptions) {
     this.#options = options;
+    this.#trouble = new ReportedTrouble(options.logger, "fate of a transaction not read");
   }
 
   firstLookUpAt(now: number): number {
@@ -213,7 +214,7 @@ export class Overseer {
     this.#lookUps += 1;
     try {
       const fate = await findFate(pending.state, { rpc, sender: signer.address, readUpTo, isRead });
-      this.#failure = undefined;
+      this.#trouble.done();
       if (pending.state.isDone || pending.state.nonce !== nonce || this.#isStopped) return undefined;
       // A version that was signed meanwhile may be the transaction that used the nonce: check again later.
       if (fate.kind === "replaced" && pending.state.variants !== variants) return undefined;
@@ -228,16 +229,13 @@ export class Overseer {
     }
   }
 
-  /** Handles a failed check. Logs the same reason once. Has the next transaction in line checked soon: the endpoint may return at any time. */
+  /** Has the next transaction in line checked soon: the endpoint may return at any time. */
   #onUnread(pending: PendingTransaction, error: unknown): void {
-    const { clock, inFlight, logger } = this.#options;
+    const { clock, inFlight } = this.#options;
     const { nonce } = pending.state;
     const isNext = nonce === inFlight.lowestNonce() || nonce === inFlight.lowestUnseenNonce();
     if (isNext) pending.lookUpAt = Math.min(pending.lookUpAt, clock.monotonic() + lookUpAfterMs);
-    const reason = error instanceof Error ? error.message : String(error);
-    if (reason !== this.#failure) logger.warn("fate of a transaction not read", { nonce, reason });
-    this.#failure = reason;
-    logger.debug("fate of a transaction not read", { nonce, error });
+    this.#trouble.failed(error);
   }
 
   #toEvent(fate: Fate, { state }: PendingTransaction): TransactionEvent {
