@@ -8,7 +8,7 @@ import { isLogList } from "./rpc-log.ts";
 import { type ExpectedChain, findDifference, readIdentity } from "./check-chain.ts";
 import type { RpcCall } from "./connection.ts";
 import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
-import { HeadSubscriptions } from "./head-subscriptions.ts";
+import { HeadSubscription } from "./head-subscription.ts";
 import { Member } from "./member.ts";
 import { createConnection } from "./open-connection.ts";
 
@@ -43,11 +43,11 @@ export interface EndpointSetOptions {
  * goes to the next endpoint: all requests are idempotent, a signed transaction too.
  */
 export class EndpointSet implements EvmProvider {
-  /** Adds a listener for notifications; undefined if no endpoint can notify. */
-  readonly on?: (event: "message", listener: (message: unknown) => void) => void;
+  /** Undefined if no endpoint can notify. */
+  readonly subscribeHeads?: NonNullable<EvmProvider["subscribeHeads"]>;
   readonly #options: EndpointSetOptions;
   readonly #members: readonly Member[];
-  readonly #subscriptions: HeadSubscriptions;
+  readonly #subscription: HeadSubscription;
   #expected: ExpectedChain;
   #current: Member;
   #cancelPatrol: (() => void) | undefined;
@@ -56,25 +56,23 @@ export class EndpointSet implements EvmProvider {
   constructor(options: EndpointSetOptions) {
     this.#options = options;
     this.#expected = { chainId: options.chainId, genesisHash: undefined };
-    this.#subscriptions = new HeadSubscriptions({
+    this.#subscription = new HeadSubscription({
       ...options,
       ask: async (member, call) => this.#askMember(member, call),
-      askAny: async (call) => this.#ask(call),
+      askAny: async (call) => this.request(call),
     });
     this.#members = options.addresses.map((address) => this.#createMember(address));
     const [first] = this.#members;
     if (first === undefined) throw new TypeError("a group has at least one endpoint");
     this.#current = first;
     if (this.#members.some(({ connection }) => connection.canNotify)) {
-      this.on = (_, listener) => void this.#subscriptions.listeners.add(listener);
+      this.subscribeHeads = async (listener) => this.#subscription.start(listener, this.#current);
     }
     this.#schedulePatrol();
   }
 
   async request(call: RpcCall): Promise<unknown> {
-    if (call.method === "eth_subscribe") return this.#subscribe(call.params ?? []);
-    if (call.method === "eth_unsubscribe") return this.#subscriptions.unsubscribe(call.params?.[0]);
-    return this.#ask(call);
+    return this.#askInTurn(async (member) => this.#askMember(member, call), call.method);
   }
 
   async requestAll(calls: readonly RpcCall[], height: number): Promise<readonly unknown[]> {
@@ -88,12 +86,8 @@ export class EndpointSet implements EvmProvider {
     return this.#askInTurn(ask, method);
   }
 
-  removeListener(_event: "message", listener: (message: unknown) => void): void {
-    this.#subscriptions.listeners.delete(listener);
-  }
-
   isNotifying(): boolean {
-    return !this.#subscriptions.isDetached;
+    return !this.#subscription.isDetached;
   }
 
   failure(): Outage | undefined {
@@ -111,19 +105,8 @@ export class EndpointSet implements EvmProvider {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancelPatrol?.();
-    this.#subscriptions.close();
+    this.#subscription.close();
     await Promise.all(this.#members.map(({ connection }) => connection.close()));
-  }
-
-  async #subscribe(params: readonly unknown[]): Promise<unknown> {
-    if (this.on === undefined) {
-      throw new RpcAnswerError("no endpoint can notify", { code: -32601 });
-    }
-    return this.#subscriptions.subscribe(params, this.#current);
-  }
-
-  async #ask(call: RpcCall): Promise<unknown> {
-    return this.#askInTurn(async (member) => this.#askMember(member, call), call.method);
   }
 
   async #askInTurn<T>(ask: (member: Member) => Promise<T>, method: string): Promise<T> {
@@ -239,7 +222,7 @@ export class EndpointSet implements EvmProvider {
     const from = this.#current.name;
     this.#current = member;
     this.#options.logger.info("chain endpoint changed", { from, to: member.name });
-    this.#subscriptions.move(member);
+    void this.#subscription.refresh(member);
   }
 
   /** Endpoints to ask, best first. Skips those on hold; a lagging one is asked only if no other is better. */
@@ -276,7 +259,7 @@ export class EndpointSet implements EvmProvider {
       clock,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
       events: {
-        onNotification: (notification) => this.#subscriptions.onNotification(member, notification),
+        onNotification: (notification) => this.#subscription.onNotification(member, notification),
         onLost: () => this.#onLost(member),
       },
     });
@@ -288,14 +271,14 @@ export class EndpointSet implements EvmProvider {
   #onLost(member: Member): void {
     member.isChecked = false;
     if (!member.connection.canNotify) return;
-    this.#subscriptions.onLost(member);
+    this.#subscription.onLost(member);
     if (!this.#isClosed) this.#schedulePatrol();
   }
 
   #schedulePatrol(): void {
     this.#cancelPatrol?.();
     if (this.#isClosed) return;
-    const isUrgent = this.#members.some(({ reason }) => reason !== undefined) || this.#subscriptions.isRenewable;
+    const isUrgent = this.#members.some(({ reason }) => reason !== undefined) || this.#subscription.isRenewable;
     const delayMs = isUrgent ? urgentPatrolMs : patrolMs;
     this.#cancelPatrol = this.#options.clock.after(delayMs, () => void this.#patrol());
   }
@@ -311,7 +294,7 @@ export class EndpointSet implements EvmProvider {
     if (this.#isClosed) return;
     const first = this.#members.find((member) => member.failures === 0 && member.isChecked && !this.#isBehind(member));
     if (first !== undefined) this.#use(first);
-    await this.#subscriptions.refresh(this.#current);
+    await this.#subscription.refresh(this.#current);
     this.#schedulePatrol();
   }
 

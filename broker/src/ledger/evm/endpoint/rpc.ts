@@ -33,10 +33,12 @@ export interface EvmProvider {
    * Sends several requests in order to one chain node that has the block `height`. Fails if one of them fails. Undefined if there is only one chain node.
    */
   requestAll?(calls: readonly RpcRequest[], height: number): Promise<readonly unknown[]>;
-  /** The event `message` carries the notifications of subscriptions. Undefined if the provider cannot notify. */
-  on?(event: "message", listener: (message: unknown) => void): unknown;
-  removeListener?(event: "message", listener: (message: unknown) => void): unknown;
-  /** Whether an endpoint sends the notifications of subscriptions. While the result is false, the newest block must be polled. */
+  /**
+   * Calls `listener` with each new head that the provider announces, not parsed. Returns a function that ends the calls and never rejects. Undefined if the
+   * provider cannot notify.
+   */
+  subscribeHeads?(listener: (head: unknown) => void): Promise<() => Promise<void>>;
+  /** Whether an endpoint announces heads to the subscriber. While the result is false, the newest block must be polled. */
   isNotifying?(): boolean;
   /** Like `eth_sendRawTransaction`, but takes bytes. Only the embedded chain has this method. */
   submit?(raw: Uint8Array): Promise<void>;
@@ -239,14 +241,6 @@ export class Rpc {
     } catch (error) {
       throw toSendFailure(error);
     }
-  }
-
-  async subscribeHeads(): Promise<unknown> {
-    return this.#ask<unknown>("eth_subscribe", "newHeads");
-  }
-
-  async unsubscribe(id: unknown): Promise<void> {
-    await this.#ask<unknown>("eth_unsubscribe", id);
   }
 
   async #askAll(calls: readonly RpcRequest[], height: number): Promise<readonly unknown[]> {

@@ -17,10 +17,11 @@ class Endpoint implements EvmProvider {
   canNotify = true;
   /** If set, answers each request for the newest block with this error. */
   headError: Error | undefined;
-  #listener: ((message: unknown) => void) | undefined;
+  #listener: ((head: unknown) => void) | undefined;
 
-  on(_: "message", listener: (message: unknown) => void): void {
+  async subscribeHeads(listener: (head: unknown) => void): Promise<() => Promise<void>> {
     this.#listener = listener;
+    return async () => {};
   }
 
   isNotifying(): boolean {
@@ -29,13 +30,10 @@ class Endpoint implements EvmProvider {
 
   notify(head: number): void {
     this.head = head;
-    this.#listener?.({ type: "eth_subscription", data: { subscription: "0x1", result: this.#block() } });
+    this.#listener?.(this.#block());
   }
 
   async request({ method }: { readonly method: string }): Promise<unknown> {
-    if (method === "eth_subscribe" && !this.canNotify)
-      throw Object.assign(new Error("no such method"), { code: -32_601 });
-    if (method === "eth_subscribe") return "0x1";
     this.polls += method === "eth_getBlockByNumber" ? 1 : 0;
     if (method === "eth_getBlockByNumber" && this.headError !== undefined) throw this.headError;
     return method === "eth_getBlockByNumber" ? this.#block() : true;
@@ -54,7 +52,8 @@ describe("HeadWatcher", () => {
   let watcher: HeadWatcher;
 
   async function start(): Promise<void> {
-    const options = { rpc: new Rpc(endpoint), pushed: new PushedBlocks(registry), clock, logger: silentLogger, pollMs };
+    const provider = endpoint.canNotify ? endpoint : { request: endpoint.request.bind(endpoint) };
+    const options = { rpc: new Rpc(provider), pushed: new PushedBlocks(registry), clock, logger: silentLogger, pollMs };
     watcher = new HeadWatcher(options);
     watcher.listen(({ number }) => heads.push(number));
     await watcher.start();
@@ -86,7 +85,7 @@ describe("HeadWatcher", () => {
     expect(endpoint.polls).toBe(2);
   });
 
-  it("polls an endpoint that lacks eth_subscribe", async () => {
+  it("polls an endpoint that cannot notify", async () => {
     endpoint.canNotify = false;
     await start();
     await clock.advance(3 * pollMs);

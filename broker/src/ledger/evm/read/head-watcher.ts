@@ -24,7 +24,8 @@ export class HeadWatcher {
   readonly #stall: StalledReading;
   /** Whether the last request for the newest block failed. */
   #isFailing = false;
-  #subscription: unknown;
+  /** Ends the subscription; undefined if the endpoint cannot notify. */
+  #unsubscribe: (() => Promise<void>) | undefined;
   /** Stops the embedded chain from pushing its blocks; undefined for other chains. */
   #unfollow: (() => void) | undefined;
   #cancelPoll: (() => void) | undefined;
@@ -61,7 +62,7 @@ export class HeadWatcher {
   /** Whether the newest block is polled at present. */
   get isPolling(): boolean {
     if (this.#unfollow !== undefined) return false;
-    return this.#subscription === undefined || this.#options.rpc.provider.isNotifying?.() === false;
+    return this.#unsubscribe === undefined || this.#options.rpc.provider.isNotifying?.() === false;
   }
 
   /** Calls `listener` with each head that the endpoint names: repeated ones too, and lower ones after a reorg or from a lagging chain node. */
@@ -78,15 +79,8 @@ export class HeadWatcher {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancelPoll?.();
-    const { rpc, logger } = this.#options;
     this.#unfollow?.();
-    rpc.provider.removeListener?.("message", this.#onMessage);
-    if (this.#subscription === undefined) return;
-    try {
-      await rpc.unsubscribe(this.#subscription);
-    } catch (error) {
-      logger.debug("chain subscription not ended", { error });
-    }
+    await this.#unsubscribe?.();
   }
 
   /** Asks the endpoint for its newest block. */
@@ -121,27 +115,21 @@ export class HeadWatcher {
   }
 
   async #subscribe(): Promise<void> {
-    const { rpc, pushed, logger } = this.#options;
-    this.#unfollow = rpc.provider.follow?.((block) => this.#take(pushed.add(block)));
-    if (this.#unfollow !== undefined || rpc.provider.on === undefined) return;
-    rpc.provider.on("message", this.#onMessage);
-    try {
-      this.#subscription = await rpc.subscribeHeads();
-    } catch (error) {
-      logger.info("chain endpoint has no subscriptions, polling it", { error });
-    }
+    const { rpc, pushed } = this.#options;
+    const { provider } = rpc;
+    this.#unfollow = provider.follow?.((block) => this.#take(pushed.add(block)));
+    if (this.#unfollow === undefined)
+      this.#unsubscribe = await provider.subscribeHeads?.((head) => this.#onNotified(head));
   }
 
-  readonly #onMessage = (message: unknown): void => {
-    const { type, data } = message as { type?: unknown; data?: { subscription?: unknown; result?: unknown } }; // EIP-1193; checked below.
-    if (type !== "eth_subscription" || data === undefined || data.subscription !== this.#subscription) return;
+  #onNotified(head: unknown): void {
     try {
-      this.#take(readHeader(data.result));
+      this.#take(readHeader(head));
     } catch (error) {
       this.#options.logger.warn("chain endpoint notified an invalid head", { error });
       this.poke();
     }
-  };
+  }
 
   #take(head: Header): void {
     if (this.#stopped) return;

@@ -6,6 +6,12 @@ type Request = Parameters<EvmProvider["request"]>[0];
 /** Intercepts requests: it may answer, throw, or pass a request on. */
 export type Interceptor = (request: Request, pass: () => Promise<unknown>) => Promise<unknown>;
 
+/** The part of the embedded chain that notifies (EIP-1193). */
+interface Notifier {
+  on(event: "message", listener: (message: unknown) => void): unknown;
+  removeListener(event: "message", listener: (message: unknown) => void): unknown;
+}
+
 export const passAll: Interceptor = async (_, pass) => pass();
 
 /** Passes requests through `current`, and notifications unless it `dropsNotifications`. */
@@ -14,11 +20,16 @@ export class InterceptedProvider implements EvmProvider {
   dropsNotifications = false;
   /** Reads blocks of the embedded chain; undefined for an endpoint. */
   readBlocks?: NonNullable<EvmProvider["readBlocks"]>;
+  /** Announces the heads of the embedded chain; undefined for an endpoint. */
+  readonly subscribeHeads?: NonNullable<EvmProvider["subscribeHeads"]>;
   readonly #provider: EvmProvider;
-  readonly #listeners = new Map<(message: unknown) => void, (message: unknown) => void>();
 
-  constructor(provider: EvmProvider) {
+  constructor(provider: EvmProvider & Partial<Notifier>) {
     this.#provider = provider;
+    const { on, removeListener } = provider;
+    if (on === undefined || removeListener === undefined) return;
+    const notifier = { on: on.bind(provider), removeListener: removeListener.bind(provider) };
+    this.subscribeHeads = (listener) => this.#subscribeHeads(notifier, listener);
   }
 
   async request(request: Request): Promise<unknown> {
@@ -39,14 +50,14 @@ export class InterceptedProvider implements EvmProvider {
     };
   }
 
-  on(event: "message", listener: (message: unknown) => void): void {
-    const wrapped = (message: unknown): void => (this.dropsNotifications ? undefined : listener(message));
-    this.#listeners.set(listener, wrapped);
-    this.#provider.on?.(event, wrapped);
-  }
-
-  removeListener(event: "message", listener: (message: unknown) => void): void {
-    this.#provider.removeListener?.(event, this.#listeners.get(listener) ?? listener);
+  async #subscribeHeads(chain: Notifier, listener: (head: unknown) => void): Promise<() => Promise<void>> {
+    const id = await this.#provider.request({ method: "eth_subscribe", params: ["newHeads"] });
+    const onMessage = (message: unknown): void => {
+      const { data } = message as { readonly data: { readonly subscription: unknown; readonly result: unknown } }; // EIP-1193.
+      if (data.subscription === id && !this.dropsNotifications) listener(data.result);
+    };
+    chain.on("message", onMessage);
+    return async () => void chain.removeListener("message", onMessage);
   }
 }
 

@@ -3,7 +3,7 @@ import { silentLogger } from "../../../lib/logger.ts";
 import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
 import type { Connection } from "./connection.ts";
 import { RpcAnswerError } from "./endpoint-error.ts";
-import { HeadSubscriptions } from "./head-subscriptions.ts";
+import { HeadSubscription } from "./head-subscription.ts";
 import { Member } from "./member.ts";
 
 const connection: Connection = {
@@ -20,7 +20,7 @@ async function startRefused() {
   const member = new Member(connection, clock);
   let asked = 0;
   let lines = 0;
-  const subscriptions = new HeadSubscriptions({
+  const subscription = new HeadSubscription({
     clock,
     logger: { ...silentLogger, info: () => void (lines += 1) },
     ask: async () => {
@@ -29,22 +29,22 @@ async function startRefused() {
     },
     askAny: async () => undefined,
   });
-  await subscriptions.subscribe(["newHeads"], member);
+  await subscription.start(() => {}, member);
   const refreshFor = async (minutes: number): Promise<void> => {
     for (let seconds = 0; seconds < minutes * 60; seconds += 5) {
       await clock.advance(5000);
-      await subscriptions.refresh(member);
+      await subscription.refresh(member);
     }
   };
-  return { subscriptions, member, refreshFor, count: () => ({ asked, lines }) };
+  return { subscription, member, refreshFor, count: () => ({ asked, lines }) };
 }
 
 test("logs once, and once more after each reconnect, that an endpoint refuses subscriptions", async () => {
-  const { subscriptions, member, refreshFor, count } = await startRefused();
+  const { subscription, member, refreshFor, count } = await startRefused();
   await refreshFor(10);
   expect(count()).toEqual({ asked: 11, lines: 1 });
-  expect(subscriptions.isRenewable).toBe(false); // A refusal does not make health checks more frequent.
-  subscriptions.onLost(member);
+  expect(subscription.isRenewable).toBe(false); // A refusal does not make health checks more frequent.
+  subscription.onLost(member);
   await refreshFor(1);
   expect(count()).toEqual({ asked: 12, lines: 2 });
 });
