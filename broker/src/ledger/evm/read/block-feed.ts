@@ -13,8 +13,6 @@ import type { Header, Rpc } from "../endpoint/rpc.ts";
 import { RpcFailure } from "../endpoint/rpc-failure.ts";
 import { StalledReading } from "./stalled-reading.ts";
 
-/** Upper bound on the announced headers that are kept until their blocks are read. */
-const headsMax = 64;
 /** Consecutive polls that must show a shorter fork before we accept it; one poll may hit a lagging chain node. */
 const shorterPollsMax = 8;
 const retryLimits = { delayMsMin: 50, delayMsMax: 5000 };
@@ -44,13 +42,14 @@ export class BlockFeed {
   readonly #options: BlockFeedOptions;
   readonly #stopping = new AbortController();
   readonly #changed = new Wakeup();
-  readonly #headers = new Map<number, Header>();
   readonly #recent = new RecentBlocks();
   readonly #reading: Reading;
   /** The state of the feed's own reading, and of each follower's. */
   readonly #readings = new Set<Reading>();
   /** The newest known block. */
   #head: Header | undefined;
+  /** The same, until a read fails or a reorg is found: then its block may be gone, and the reader asks for the header again. */
+  #announced: Header | undefined;
   /** A head that is not processed yet. */
   #news: Header | undefined;
   #final = -1;
@@ -120,9 +119,7 @@ export class BlockFeed {
     this.#head = head;
     if (isKnown) return;
     this.#news = head;
-    this.#headers.set(head.number, head);
-    const [oldest] = this.#headers.keys();
-    if (this.#headers.size > headsMax && oldest !== undefined) this.#headers.delete(oldest);
+    this.#announced = head;
     this.#changed.wake();
   }
 
@@ -246,7 +243,7 @@ export class BlockFeed {
     logger.info("reorg removed blocks that were read", { from: this.tail, to: ancestor?.number });
     if (ancestor === undefined) await this.#beginAnew();
     else this.#begin(ancestor);
-    this.#headers.clear();
+    this.#announced = undefined;
     this.#shorterPolls = 0;
     for (const reading of this.#readings)
       reading.fork = { common: reading.fork === undefined ? ancestor : lower(ancestor, reading.fork.common) };
@@ -275,7 +272,6 @@ export class BlockFeed {
   #take(round: Round): void {
     const last = round.blocks.at(-1);
     this.#tail = last === undefined ? this.#tail : { number: last.number, hash: last.hash };
-    for (const number of this.#headers.keys()) if (number <= this.tail) this.#headers.delete(number);
     this.#recent.add(round);
     if (!this.#options.isFinal) this.#recent.name(round.blocks);
     for (const { onRound } of this.#listeners) onRound(round);
@@ -288,23 +284,10 @@ export class BlockFeed {
     { to, size }: { readonly to: number; readonly size: RangeSize },
   ): Promise<Round | "gone"> {
     const { reader, isFinal } = this.#options;
-    const headers = isFinal ? this.#headers : this.#headersOfChain();
-    const range = { after, to, blocksMax: size.blocks, headers, head: this.#head?.number ?? -1 };
+    const range = { after, to, blocksMax: size.blocks, head: this.#head?.number ?? -1, announced: this.#announced };
     const round = isFinal ? await reader.readFinal(range) : await reader.read(range);
     if (round !== undefined) size.onAnswer(round.bytes);
     return round ?? "gone";
-  }
-
-  /** Known headers of the head's branch. Headers of another branch link to one another too, so their blocks would pass as still on the chain. */
-  #headersOfChain(): ReadonlyMap<number, Header> {
-    const headers = new Map<number, Header>();
-    let header = this.#head;
-    while (header !== undefined) {
-      headers.set(header.number, header);
-      const parent: Header | undefined = this.#headers.get(header.number - 1);
-      header = parent?.hash === header.parentHash ? parent : undefined;
-    }
-    return headers;
   }
 
   /** Repeats `task` until it succeeds; undefined if `place.ended` aborts first. */
@@ -332,7 +315,7 @@ export class BlockFeed {
     if (error instanceof RpcFailure && error.kind === "range-refused" && size.onRefusal()) return;
     if (ended.aborted) return;
     size.onLost();
-    this.#headers.clear();
+    this.#announced = undefined;
     stall.failed(`block ${from}`, error);
     await pause(this.#options.clock, backoffDelayMs(attempt, { ...retryLimits, fraction: 1 }), ended);
   }

@@ -12,7 +12,7 @@ test("rejects logs of a range from a chain node that lacks the last block of the
   for (let mark = 1; mark <= 400; mark += 1) node.seal([mark]);
   const rpc = new Rpc(node);
   const reader = new BlockReader({ rpc, registry, account: registry, verifier: new BatchVerifier() });
-  const range = { after: await rpc.header(200), to: 400, blocksMax: 16, head: 400, headers: new Map() };
+  const range = { after: await rpc.header(200), to: 400, blocksMax: 16, head: 400, announced: undefined };
   node.behind = (method) => (method === "eth_getLogs" ? 350 : 0);
   await expect(reader.read(range)).rejects.toMatchObject({ kind: "refused" });
   node.behind = () => 0;

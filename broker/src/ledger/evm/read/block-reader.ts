@@ -47,8 +47,8 @@ export interface ReadRange {
   readonly blocksMax: number;
   /** The newest known block. */
   readonly head: number;
-  /** Known headers. */
-  readonly headers: ReadonlyMap<number, Header>;
+  /** The header of the newest block, if it is known. */
+  readonly announced: Header | undefined;
 }
 
 /** Reads blocks and parses their entries. */
@@ -68,11 +68,11 @@ export class BlockReader {
   }
 
   /** Reads blocks of a chain without reorgs. @throws RpcFailure. */
-  async readFinal({ after, to, blocksMax, headers }: ReadRange): Promise<Round> {
+  async readFinal({ after, to, blocksMax }: ReadRange): Promise<Round> {
     const from = (after?.number ?? -1) + 1;
     const range = { from, to: Math.min(to, from + blocksMax - 1) };
     const held = this.#options.pushed?.take(range) ?? (await this.#findHeld(range));
-    return held === undefined ? this.#readRange(range, headers) : this.#readHeld(from, held);
+    return held === undefined ? this.#readRange(range) : this.#readHeld(from, held);
   }
 
   /** Reads one block as the chain has it now, for callers that can do without it; undefined above `final`. @throws RpcFailure. */
@@ -80,7 +80,7 @@ export class BlockReader {
     if (number > final) return undefined;
     const range = { from: number, to: number };
     const held = await this.#findHeld({ ...range, isOptional: true });
-    const { blocks } = held === undefined ? await this.#readRange(range, new Map()) : this.#readHeld(number, held);
+    const { blocks } = held === undefined ? await this.#readRange(range) : this.#readHeld(number, held);
     return blocks.at(-1);
   }
 
@@ -95,11 +95,11 @@ export class BlockReader {
    * @throws RpcFailure, also if the chain changed meanwhile or endpoints disagree; then read again.
    */
   async read(range: ReadRange): Promise<Round | undefined> {
-    const { after, to, blocksMax, head, headers } = range;
+    const { after, to, blocksMax, head } = range;
     const from = (after?.number ?? -1) + 1;
     const farEnd = Math.min(to, head - nearBlocks, from + blocksMax - 1);
     if (farEnd < from || blocksMax === 1) return this.#readLinked(range);
-    const round = await this.#readRange({ from, to: farEnd }, headers);
+    const round = await this.#readRange({ from, to: farEnd });
     if (after !== undefined && !(await this.isOnChain(after))) return undefined;
     return from === 0 ? this.#withFirst(round) : round;
   }
@@ -118,10 +118,10 @@ export class BlockReader {
     return round;
   }
 
-  async #readSome({ after, to, headers: known }: ReadRange, atOnce: number): Promise<Round | undefined> {
+  async #readSome({ after, to, announced }: ReadRange, atOnce: number): Promise<Round | undefined> {
     const from = (after?.number ?? -1) + 1;
     const numbers = Array.from({ length: Math.min(atOnce, to - from + 1) }, (_, index) => from + index);
-    const headers = linked(await Promise.all(numbers.map(async (number) => this.#header(number, known))));
+    const headers = linked(await Promise.all(numbers.map(async (number) => this.#header(number, announced))));
     const [first] = headers;
     if (after !== undefined && first !== undefined && first.parentHash !== after.hash) {
       if (await this.isOnChain(after)) throw changed(first);
@@ -140,19 +140,13 @@ export class BlockReader {
     return this.#bloom.mayHold(header) ? this.#parseAll(await this.#blockLogs.read(header)) : [];
   }
 
-  async #readRange(
-    range: { readonly from: number; readonly to: number },
-    headers: ReadonlyMap<number, Header>,
-  ): Promise<Round> {
+  async #readRange(range: { readonly from: number; readonly to: number }): Promise<Round> {
     const { logs: raws, end } = await this.#options.rpc.logs(range, {
       address: this.#options.registry,
       signatures: logSignatures,
     });
-    const expected = headers.get(range.to);
-    if (end !== undefined && expected !== undefined && end.hash !== expected.hash) throw changed(end);
-    const known = end === undefined ? headers : new Map(headers).set(range.to, end);
     const logs = this.#parseAll(raws);
-    const blocks = await this.#blocks(range.to, logs, known);
+    const blocks = await this.#blocks(range.to, logs, end);
     return { from: range.from, logs, bytes: bytesOf(logs), blocks };
   }
 
@@ -182,13 +176,10 @@ export class BlockReader {
     return raws.flatMap((raw) => parseLog(raw, this.#options.registry) ?? []);
   }
 
-  async #blocks(
-    last: number,
-    logs: readonly ContractLog[],
-    known: ReadonlyMap<number, Header>,
-  ): Promise<LedgerBlock[]> {
+  /** `end` is the header of block `last`, if it is known. */
+  async #blocks(last: number, logs: readonly ContractLog[], end: Header | undefined): Promise<LedgerBlock[]> {
     const groups = groupByBlock(logs);
-    const headers = await this.#headers(groups, known);
+    const headers = await this.#headers(groups, end);
     const blocks: LedgerBlock[] = [];
     for (const [index, header] of headers.entries()) {
       const group = groups[index] ?? [];
@@ -196,14 +187,11 @@ export class BlockReader {
       const entries = this.#entries(group);
       if (entries.length > 0 || header.number === last) blocks.push(toBlock(header, entries));
     }
-    if (blocks.at(-1)?.number !== last) blocks.push(toBlock(await this.#header(last, known), []));
+    if (blocks.at(-1)?.number !== last) blocks.push(toBlock(await this.#header(last, end), []));
     return blocks;
   }
 
-  async #headers(
-    groups: readonly (readonly ContractLog[])[],
-    known: ReadonlyMap<number, Header>,
-  ): Promise<readonly Header[]> {
+  async #headers(groups: readonly (readonly ContractLog[])[], known: Header | undefined): Promise<readonly Header[]> {
     const headers: Header[] = [];
     for (let first = 0; first < groups.length; first += requestsAtOnce) {
       const some = groups.slice(first, first + requestsAtOnce);
@@ -212,8 +200,8 @@ export class BlockReader {
     return headers;
   }
 
-  async #header(number: number, known: ReadonlyMap<number, Header>): Promise<Header> {
-    return known.get(number) ?? (await this.#options.rpc.header(number));
+  async #header(number: number, known: Header | undefined): Promise<Header> {
+    return known?.number === number ? known : this.#options.rpc.header(number);
   }
 
   #entries(logs: readonly ContractLog[]): LedgerEntry[] {
