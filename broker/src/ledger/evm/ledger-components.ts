@@ -8,7 +8,6 @@ import { ProofMaker } from "./proof/proof-maker.ts";
 import type { BatchVerifier } from "./read/batch-verifier.ts";
 import { BlockFeed } from "./read/block-feed.ts";
 import { BlockReader } from "./read/block-reader.ts";
-import { ChainHeight } from "./read/chain-height.ts";
 import type { FinalityPolicy } from "./read/finality.ts";
 import { HeadWatcher } from "./read/head-watcher.ts";
 import { PushedBlocks } from "./read/pushed-blocks.ts";
@@ -51,7 +50,6 @@ interface ReadComponents {
   readonly heads: HeadWatcher;
   readonly reader: BlockReader;
   readonly feed: BlockFeed;
-  readonly height: ChainHeight;
   readonly guard: RegistryGuard;
 }
 
@@ -123,9 +121,8 @@ function createReading(base: LedgerBase, { address }: Settled): ReadComponents {
   const heads = new HeadWatcher({ rpc, pushed, clock, logger, pollMs });
   const reader = new BlockReader({ rpc, registry: address, account: signer.address, verifier, pushed });
   const feed = new BlockFeed({ rpc, reader, finality, isFinal, clock, logger });
-  const height = new ChainHeight({ clock, head: () => heads.last.number, reached: () => feed.reached });
   const guard = new RegistryGuard({ rpc, address, signer: signer.address, clock, logger });
-  return { heads, reader, feed, height, guard };
+  return { heads, reader, feed, guard };
 }
 
 function createWriting(base: LedgerBase, settled: Settled, reading: ReadComponents): WriteComponents {
@@ -167,7 +164,7 @@ function createWriting(base: LedgerBase, settled: Settled, reading: ReadComponen
 function createWriters(
   { rpc, options, signer }: LedgerBase,
   { registry, transactions }: Pick<WriteComponents, "registry" | "transactions">,
-  { heads, height }: ReadComponents,
+  { heads, feed }: ReadComponents,
 ): OwnWriters | undefined {
   const { topicWriters, writers: accounts = [], memory = noMemory, clock, logger } = options;
   if (topicWriters !== "own") return undefined;
@@ -181,7 +178,7 @@ function createWriters(
     logger,
     send: (request) => transactions.change(request, new AbortController().signal), // Never aborts: the sender's deadline ends the call.
     head: () => heads.latest.number,
-    isBehind: () => height.look() !== undefined,
+    isBehind: () => feed.findShortage() !== undefined,
   });
 }
 
@@ -200,12 +197,11 @@ async function estimateGas({ rpc, signer, gas, room }: LedgerBase, request: Tran
 
 /** Passes new heads and blocks to the components. */
 function connect({ room, gas }: LedgerBase, fees: FeePolicy, components: ReadComponents & WriteComponents): void {
-  const { heads, feed, height, guard, sender } = components;
+  const { heads, feed, guard, sender } = components;
   heads.listen((head) => {
     fees.onHead(head);
     room.onHead(head.gasLimit, { gasFactor: gas.factor, price: priceOf(fees.current()) });
     feed.onHead(head);
-    height.look();
   });
   feed.listen({
     onRound: (round) => sender.onRound(round),
@@ -220,15 +216,15 @@ function connect({ room, gas }: LedgerBase, fees: FeePolicy, components: ReadCom
 /** Why the group cannot use the chain; undefined while it can, as far as known. */
 export function outageOf(
   provider: EvmProvider,
-  { heads, height, guard, feed }: Pick<LedgerComponents, "heads" | "height" | "guard" | "feed">,
+  { heads, guard, feed }: Pick<LedgerComponents, "heads" | "guard" | "feed">,
 ): Outage | undefined {
-  return provider.failure?.() ?? height.look() ?? guard.outage ?? feed.outage ?? heads.outage;
+  return provider.failure?.() ?? feed.findShortage() ?? guard.outage ?? feed.outage ?? heads.outage;
 }
 
 /** The error for a caller whose transaction was not sent. */
 export function unreachable(
   provider: EvmProvider,
-  components: Pick<LedgerComponents, "heads" | "height" | "guard" | "feed">,
+  components: Pick<LedgerComponents, "heads" | "guard" | "feed">,
   journal?: JournalWriter,
 ): BrokerError {
   const reason = outageOf(provider, components)?.reason ?? journal?.failure ?? "nothing was sent";

@@ -11,6 +11,7 @@ import { RangeSize } from "./range-size.ts";
 import { RecentBlocks } from "./recent-blocks.ts";
 import type { Header, Rpc } from "../endpoint/rpc.ts";
 import { RpcFailure } from "../endpoint/rpc-failure.ts";
+import { behind } from "../registry/settle-registry.ts";
 import { StalledReading } from "./stalled-reading.ts";
 
 /** Consecutive polls that must show a shorter fork before we accept it; one poll may hit a lagging chain node. */
@@ -58,6 +59,7 @@ export class BlockFeed {
   #shorterPolls = 0;
   /** The block after which the last follower began: an earlier run read up to it. */
   #begun = -1;
+  #shortSince: number | undefined;
   #running: Promise<void> | undefined;
   readonly #listeners: FeedListener[] = [];
 
@@ -109,14 +111,25 @@ export class BlockFeed {
     return [...this.#readings].some(({ stall }) => stall.isRefused);
   }
 
-  /** The newest block that this or an earlier run read. */
-  get reached(): number {
-    return Math.max(this.tail, this.#begun);
+  /**
+   * The outage while the chain is shorter than the blocks that this or an earlier run read: its node lags, or lost its state. Undefined otherwise.
+   * Each head calls it, since the first call in an outage records when the outage began.
+   */
+  findShortage(): Outage | undefined {
+    const reached = Math.max(this.tail, this.#begun);
+    const head = this.#head?.number ?? reached;
+    if (head >= reached) {
+      this.#shortSince = undefined;
+      return undefined;
+    }
+    this.#shortSince ??= this.#options.clock.monotonic();
+    return { reason: behind(head, reached), since: this.#shortSince };
   }
 
   onHead(head: Header): void {
     const isKnown = head.hash === this.#head?.hash && this.#shorterPolls === 0;
     this.#head = head;
+    this.findShortage();
     if (isKnown) return;
     this.#news = head;
     this.#announced = head;
