@@ -42,7 +42,6 @@ import { FinalityPolicy } from "./read/finality.ts";
 import { findBlock } from "./read/find-block.ts";
 import { createChainCheck } from "./read/own-chain-check.ts";
 import { closeCalldata } from "./registry/registry.ts";
-import { RegistryDeployer } from "./registry/registry-deployer.ts";
 import { toOutcome } from "./write/batch-outcome.ts";
 import { nonceOf } from "./write/check-entries.ts";
 import { priceOf } from "./write/fee-policy.ts";
@@ -83,7 +82,6 @@ export class EvmLedger implements Ledger {
       verifier: new BatchVerifier(options.eventRules),
       room: new TransactionRoom(options.limits ?? defaultLimits),
       gas: new GasPolicy(),
-      deployer: new RegistryDeployer(rpc, options.logger),
     };
   }
 

@@ -15,7 +15,7 @@ import type { DeployOptions } from "./registry/deploy-registry.ts";
 import { identifyChain } from "./registry/identify-chain.ts";
 import { OwnWriters } from "./registry/own-writers.ts";
 import { Registry } from "./registry/registry.ts";
-import { findOwnNonce, type RegistryDeployer } from "./registry/registry-deployer.ts";
+import { deployRegistry, findOwnNonce, forgetDeployments, restoreRegistry } from "./registry/registry-deployer.ts";
 import { RegistryGuard } from "./registry/registry-guard.ts";
 import { noMemory, settleRegistry } from "./registry/settle-registry.ts";
 import { TopicOpener } from "./registry/topic-opener.ts";
@@ -42,7 +42,6 @@ export interface LedgerBase {
   readonly verifier: BatchVerifier;
   readonly room: TransactionRoom;
   readonly gas: GasPolicy;
-  readonly deployer: RegistryDeployer;
 }
 
 /** The components that follow the chain. */
@@ -79,7 +78,7 @@ interface Settled extends DeployOptions {
 
 /** Connects to the chain, finds or deploys the registry, and creates the components, each after those that it uses. @throws BrokerError, RpcFailure. */
 export async function createComponents(base: LedgerBase, mayDeploy: () => boolean): Promise<LedgerComponents> {
-  const { rpc, options, signer, finality, deployer } = base;
+  const { rpc, options, signer, finality } = base;
   const { clock, logger, memory = noMemory, registry: choice } = options;
   const chain = await identifyChain(rpc, { memory, chainId: options.chainId });
   const fees = new FeePolicy(rpc, { mode: options.fees ?? "auto", max: options.feeMax, clock });
@@ -87,7 +86,7 @@ export async function createComponents(base: LedgerBase, mayDeploy: () => boolea
   fees.onHead(await rpc.header("latest"));
   const deadlineMs = options.deadlineMs ?? defaultDeadlineMs;
   const journal = createJournal(base);
-  const deployment = { signer, fees, finality, chainId: chain.chainId, clock, deadlineMs, journal };
+  const deployment = { signer, fees, finality, chainId: chain.chainId, clock, logger, deadlineMs, journal };
   const maySign = options.maySign ?? true;
   const address = await settleRegistry(rpc, {
     memory,
@@ -97,10 +96,10 @@ export async function createComponents(base: LedgerBase, mayDeploy: () => boolea
     signer: signer.address,
     logger,
     finality,
-    deploy: async (place) => (maySign ? deployer.deploy(deployment, place) : Promise.reject(notActivated())),
-    restore: async (lost) => (maySign ? deployer.restore(lost, deployment) : Promise.reject(notActivated())),
+    deploy: async (place) => (maySign ? deployRegistry(rpc, deployment, place) : Promise.reject(notActivated())),
+    restore: async (lost) => (maySign ? restoreRegistry(rpc, deployment, lost) : Promise.reject(notActivated())),
   });
-  if (maySign) await deployer.forget(deployment);
+  if (maySign) await forgetDeployments(deployment);
   const settled = { ...deployment, address };
   const reading = createReading(base, settled);
   const writing = createWriting(base, settled, reading);

@@ -28,7 +28,7 @@ export interface DeployOptions {
   readonly chainId: number;
   readonly clock: Clock;
   readonly deadlineMs: number;
-  /** Undefined if the chain ends with this process. */
+  /** Undefined on the embedded chain, where a start finds the registry by the signer's nonces. */
   readonly journal: JournalWriter | undefined;
 }
 

@@ -62,7 +62,8 @@ it("records a registry once it is final; if a reorg removes it before, deploys i
 });
 
 it("the next start resumes a deployment that was not final in time, even if the setting is `deploy`", async () => {
-  const ledger = harness.createLedger({ memory, finality: 3, deadlineMs: 2000, registry: "deploy" });
+  const options = { memory, journal: new TestJournal(), finality: 3, deadlineMs: 2000, registry: "deploy" } as const;
+  const ledger = harness.createLedger(options);
   await expect(ledger.start()).rejects.toMatchObject({
     code: 200205,
     message: expect.stringMatching(/is not final yet: it is in block 1, and the newest final block is 0/),
@@ -163,7 +164,7 @@ it("the next start resends a deployment that got no answer, and does not deploy 
     await pass();
     throw connectionLost();
   });
-  const ledger = harness.createLedger({ memory, registry: "deploy" });
+  const ledger = harness.createLedger({ memory, journal: new TestJournal(), registry: "deploy" });
   await expect(ledger.start()).rejects.toMatchObject({ code: 200205 });
   let sends = 0;
   provider.current = async (request, pass) => {
@@ -183,7 +184,7 @@ it("reports a deployment refused for its fee, and the next start offers the curr
   first(1, "eth_sendRawTransaction", async () => {
     throw Object.assign(new Error("max fee per gas less than block base fee"), { code: -32_000 });
   });
-  const ledger = harness.createLedger({ memory });
+  const ledger = harness.createLedger({ memory, journal: new TestJournal() });
   await expect(ledger.start()).rejects.toMatchObject({
     code: 200202,
     message: expect.stringContaining("the registry's deployment was refused: max fee per gas less than"),
@@ -204,7 +205,7 @@ it("reports a reverted deployment, and the next start sends another", async () =
     isReverted = false;
     return { ...(answer as object), status: "0x0" }; // A receipt, by the specification.
   };
-  const ledger = harness.createLedger({ memory, registry: "deploy" });
+  const ledger = harness.createLedger({ memory, journal: new TestJournal(), registry: "deploy" });
   await expect(ledger.start()).rejects.toMatchObject({
     code: 200202,
     message: expect.stringContaining("the registry's deployment was reverted"),

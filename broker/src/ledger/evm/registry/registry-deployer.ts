@@ -17,79 +17,72 @@ import { createdAddress } from "./find-registry.ts";
 /** How many of a key's first nonces are searched for the deployment of a known registry. */
 const ownNoncesMax = 256;
 
-/** Deploys a group's registry, and deploys it again at the same address if the chain lost it. */
-export class RegistryDeployer {
-  readonly #rpc: Rpc;
-  readonly #logger: Logger;
-  /** A deployment that is not final yet; an earlier call may have begun it. */
-  #underWay: Deployment | undefined;
+export interface DeployerOptions extends DeployOptions {
+  readonly logger: Logger;
+}
 
-  constructor(rpc: Rpc, logger: Logger) {
-    this.#rpc = rpc;
-    this.#logger = logger;
-  }
-
-  /**
-   * Resolves once a final block contains the registry. Call it again after a failure. The journal gets the deployment before the chain does, so
-   * that after a crash this signer sends the same one instead of a second. `place`: see `signDeployment`. @throws BrokerError; RpcFailure.
-   */
-  async deploy(options: DeployOptions, place: { readonly isRemembered: boolean }): Promise<Address> {
-    for (;;) {
-      const deployment = await this.#resumeOrSign(options, place);
-      if (await this.#complete(deployment, options)) return deployment.address;
-      const { nonce } = deployment;
-      await this.#drop(nonce, options);
-      this.#logger.warn("another transaction used the nonce of the registry's deployment, deploying again", { nonce });
-    }
-  }
-
-  /** Removes the deployments from the journal. Call it once the group remembers its registry. */
-  async forget({ journal, signer }: Pick<DeployOptions, "journal" | "signer">): Promise<void> {
-    this.#underWay = undefined;
-    const deployments = await findRecorded(journal, signer.address);
-    await journal?.remove(deployments.map(({ nonce }) => nonce));
-  }
-
-  async #resumeOrSign(options: DeployOptions, place: { readonly isRemembered: boolean }): Promise<Deployment> {
-    const { journal, signer } = options;
-    const [recorded] = this.#underWay === undefined ? await findRecorded(journal, signer.address) : [];
-    const known = this.#underWay ?? recorded;
-    const deployment = known === undefined ? await signDeployment(this.#rpc, options, place) : raiseFee(known, options);
-    if (deployment !== known) await journal?.record(deployment);
-    this.#underWay = deployment;
-    return deployment;
-  }
-
-  async #drop(nonce: number, { journal }: DeployOptions): Promise<void> {
-    this.#underWay = undefined;
+/**
+ * Deploys a group's registry; resolves once a final block contains it. Call it again after a failure: it then resumes the deployment in the journal. The
+ * journal gets the deployment before the chain does, so that this signer never sends a second one. `place`: see `signDeployment`. @throws BrokerError;
+ * RpcFailure.
+ */
+export async function deployRegistry(
+  rpc: Rpc,
+  options: DeployerOptions,
+  place: { readonly isRemembered: boolean },
+): Promise<Address> {
+  const { journal, logger } = options;
+  for (;;) {
+    const deployment = await resumeOrSign(rpc, options, place);
+    const { nonce, address } = deployment;
+    if (await complete(rpc, options, deployment)) return address;
     await journal?.remove([nonce]);
+    logger.warn("another transaction used the nonce of the registry's deployment, deploying again", { nonce });
   }
+}
 
-  /** Completes a deployment. Drops it if it was refused or reverted, so that the next attempt signs another with the fees of that time. */
-  async #complete(deployment: Deployment, options: DeployOptions): Promise<boolean> {
-    try {
-      return await completeDeployment(this.#rpc, options, deployment);
-    } catch (error) {
-      if (isBrokerError(error, "transactionFailed")) await this.#drop(deployment.nonce, options);
-      throw error;
-    }
-  }
+/** Removes the deployments from the journal. Call it once the group remembers its registry. */
+export async function forgetDeployments({ journal, signer }: Pick<DeployOptions, "journal" | "signer">): Promise<void> {
+  const deployments = await findRecorded(journal, signer.address);
+  await journal?.remove(deployments.map(({ nonce }) => nonce));
+}
 
-  /**
-   * Deploys again, at the same address, a registry that the chain lost. @throws BrokerError 200205 with the reason if that is impossible; otherwise
-   * as `completeDeployment` does.
-   */
-  async restore(address: Address, options: DeployOptions): Promise<void> {
-    const { signer } = options;
-    const nonce = findOwnNonce(address, signer.address);
-    if (nonce === undefined) throw missing(address, "and this signer did not deploy it");
-    if ((await this.#rpc.transactionCount(signer.address, "latest")) > nonce)
-      throw missing(address, `and another transaction used the nonce ${nonce} of its deployment`);
-    const deployment = await signDeployment(this.#rpc, options, { isRemembered: true, nonce });
-    this.#logger.warn("topic registry missing on the chain, deploying it again", { registry: address, nonce });
-    if (!(await completeDeployment(this.#rpc, options, deployment)))
-      throw missing(address, `and another transaction used the nonce ${nonce} of its deployment`);
-    this.#logger.info("topic registry deployed again", { registry: address, nonce });
+/**
+ * Deploys again, at the same address, a registry that the chain lost. @throws BrokerError 200205 with the reason if that is impossible; otherwise
+ * as `completeDeployment` does.
+ */
+export async function restoreRegistry(rpc: Rpc, options: DeployerOptions, address: Address): Promise<void> {
+  const { signer, logger } = options;
+  const nonce = findOwnNonce(address, signer.address);
+  if (nonce === undefined) throw missing(address, "and this signer did not deploy it");
+  if ((await rpc.transactionCount(signer.address, "latest")) > nonce)
+    throw missing(address, `and another transaction used the nonce ${nonce} of its deployment`);
+  const deployment = await signDeployment(rpc, options, { isRemembered: true, nonce });
+  logger.warn("topic registry missing on the chain, deploying it again", { registry: address, nonce });
+  if (!(await completeDeployment(rpc, options, deployment)))
+    throw missing(address, `and another transaction used the nonce ${nonce} of its deployment`);
+  logger.info("topic registry deployed again", { registry: address, nonce });
+}
+
+async function resumeOrSign(
+  rpc: Rpc,
+  options: DeployOptions,
+  place: { readonly isRemembered: boolean },
+): Promise<Deployment> {
+  const { journal, signer } = options;
+  const [recorded] = await findRecorded(journal, signer.address);
+  const deployment = recorded === undefined ? await signDeployment(rpc, options, place) : raiseFee(recorded, options);
+  if (deployment !== recorded) await journal?.record(deployment);
+  return deployment;
+}
+
+/** Completes a deployment. Drops it if it was refused or reverted, so that the next attempt signs another with the fees of that time. */
+async function complete(rpc: Rpc, options: DeployOptions, deployment: Deployment): Promise<boolean> {
+  try {
+    return await completeDeployment(rpc, options, deployment);
+  } catch (error) {
+    if (isBrokerError(error, "transactionFailed")) await options.journal?.remove([deployment.nonce]);
+    throw error;
   }
 }
 
