@@ -4,13 +4,9 @@ import type { CheckedIndexEntries, CheckedState, DamagedBlock, StatePlace } from
 import type { Outage } from "../../../ports/ledger.ts";
 import type { PushedBlock } from "../read/pushed-block.ts";
 import { findCount } from "./answer.ts";
+import type { RpcCall } from "./connection.ts";
 import { isUnanswered, RpcFailure, toRpcFailure, toSendFailure } from "./rpc-failure.ts";
-import { isHex, isLogList, type RpcLog } from "./rpc-log.ts";
-
-export interface RpcRequest {
-  readonly method: string;
-  readonly params?: readonly unknown[];
-}
+import { isHex, isLogList, isQuantity, type RpcLog } from "./rpc-log.ts";
 
 /** A transaction rebuilt from the index. */
 export interface KnownTransaction {
@@ -21,18 +17,18 @@ export interface KnownTransaction {
   readonly logged: readonly Uint8Array[];
 }
 
-interface BlockSpan {
+export interface BlockRange {
   readonly from: number;
   readonly to: number;
 }
 
 /** An EIP-1193 provider: the embedded chain, or `request` of any viem transport. */
 export interface EvmProvider {
-  request(args: RpcRequest): Promise<unknown>;
+  request(args: RpcCall): Promise<unknown>;
   /**
    * Sends several requests in order to one chain node that has the block `height`. Fails if one of them fails. Undefined if there is only one chain node.
    */
-  requestAll?(calls: readonly RpcRequest[], height: number): Promise<readonly unknown[]>;
+  requestAll?(calls: readonly RpcCall[], height: number): Promise<readonly unknown[]>;
   /**
    * Calls `listener` with each new head that the provider announces, not parsed. Returns a function that ends the calls and never rejects. Undefined if the
    * provider cannot notify.
@@ -51,9 +47,9 @@ export interface EvmProvider {
    * Returns blocks from `from` on, at least one, in the format of `follow`, each verified against its hashes. `isOptional` means that the caller can
    * do without the blocks: then the chain does not report damage. Only the embedded chain has this method.
    */
-  readBlocks?(range: BlockSpan & { readonly isOptional?: boolean }): Promise<readonly PushedBlock[]>;
+  readBlocks?(range: BlockRange & { readonly isOptional?: boolean }): Promise<readonly PushedBlock[]>;
   /** Verifies the blocks of a range, up to `upTo`, against their hashes. Only the embedded chain has this method. */
-  checkBlocks?(range: BlockSpan): Promise<{ readonly upTo: number; readonly damaged: readonly DamagedBlock[] }>;
+  checkBlocks?(range: BlockRange): Promise<{ readonly upTo: number; readonly damaged: readonly DamagedBlock[] }>;
   /** Verifies nodes of the newest state's trie against their hashes, from a place on. Only the embedded chain has this method. */
   checkState?(from: StatePlace | undefined): Promise<CheckedState>;
   /** See the port ChainCheck. Only the embedded chain has this method. */
@@ -144,7 +140,7 @@ export class Rpc {
    * undefined if there is only one chain node. @throws RpcFailure if the chain node lacks the last block.
    */
   async logs(
-    range: { readonly from: number; readonly to: number },
+    range: BlockRange,
     filter: LogFilter,
   ): Promise<{ readonly logs: readonly RpcLog[]; readonly end: Header | undefined }> {
     const params = { fromBlock: toQuantity(range.from), toBlock: toQuantity(range.to), ...toParameters(filter) };
@@ -163,7 +159,7 @@ export class Rpc {
   }
 
   /** Blocks with all their logs; undefined if the provider has no `readBlocks`. */
-  async findBlocks(range: BlockSpan & { readonly isOptional?: boolean }): Promise<readonly PushedBlock[] | undefined> {
+  async findBlocks(range: BlockRange & { readonly isOptional?: boolean }): Promise<readonly PushedBlock[] | undefined> {
     try {
       return await this.provider.readBlocks?.(range);
     } catch (error) {
@@ -243,7 +239,7 @@ export class Rpc {
     }
   }
 
-  async #askAll(calls: readonly RpcRequest[], height: number): Promise<readonly unknown[]> {
+  async #askAll(calls: readonly RpcCall[], height: number): Promise<readonly unknown[]> {
     try {
       return (await this.provider.requestAll?.(calls, height)) ?? [];
     } catch (error) {
@@ -341,8 +337,4 @@ function toParameters({ address, signatures, sender }: LogFilter): {
 
 function toTag<Tag extends string>(tag: number | Tag): Hex | Tag {
   return typeof tag === "number" ? toQuantity(tag) : tag;
-}
-
-function isQuantity(value: unknown): value is Hex {
-  return typeof value === "string" && /^0x[0-9a-f]+$/i.test(value);
 }

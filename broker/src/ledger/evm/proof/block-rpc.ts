@@ -1,6 +1,7 @@
 import { toQuantity } from "@stele/eth/node";
 import type { Hash } from "../../../domain/topic.ts";
-import { createDeferred } from "../../../lib/deferred.ts";
+import { chunksOf } from "../../../lib/chunks.ts";
+import { untilAborted } from "../../../lib/until-aborted.ts";
 import { EndpointError } from "../endpoint/endpoint-error.ts";
 import type { EvmProvider } from "../endpoint/rpc.ts";
 import type { RpcLog } from "../endpoint/rpc-log.ts";
@@ -69,8 +70,7 @@ export class BlockRpc {
 
   async #receiptsOneByOne(hashes: readonly Hash[]): Promise<readonly unknown[]> {
     const receipts: unknown[] = [];
-    for (let at = 0; at < hashes.length; at += receiptsUnderWayMax) {
-      const some = hashes.slice(at, at + receiptsUnderWayMax);
+    for (const some of chunksOf(hashes, receiptsUnderWayMax)) {
       receipts.push(...(await Promise.all(some.map((hash) => this.#receipt(hash)))));
       assertSize(receipts);
     }
@@ -86,16 +86,13 @@ export class BlockRpc {
   }
 
   async #ask(method: string, ...params: readonly unknown[]): Promise<unknown> {
-    const given = createDeferred<never>();
-    const giveUp = (): void => given.reject(new RpcFailure("connection", "no answer in time", { cause: undefined }));
-    if (this.#signal.aborted) giveUp();
-    this.#signal.addEventListener("abort", giveUp, { once: true });
     try {
-      return await Promise.race([this.#provider.request({ method, params }), given.promise]);
+      const answer = this.#provider.request({ method, params }).then((result) => ({ result }));
+      const given = await untilAborted(answer, this.#signal);
+      if (given === undefined) throw new RpcFailure("connection", "no answer in time", { cause: undefined });
+      return given.result;
     } catch (error) {
       throw toRpcFailure(error);
-    } finally {
-      this.#signal.removeEventListener("abort", giveUp);
     }
   }
 }

@@ -9,6 +9,7 @@ import {
   type RlpItem,
   toHex,
 } from "@stele/eth/node";
+import { isQuantity } from "../endpoint/rpc-log.ts";
 
 /** A block or a receipt from an endpoint. */
 export type RpcObject = Readonly<Record<string, unknown>>;
@@ -91,11 +92,6 @@ function readField(block: RpcObject, [name, kind]: Field): Uint8Array | undefine
   const value = block[name];
   if (kind === "quantity") return isQuantity(value) ? fromInteger(BigInt(value)) : undefined;
   return isHex(value) ? fromHex(value) : undefined;
-}
-
-/** Whether a value is `0x` with at least one hex digit. */
-export function isQuantity(value: unknown): value is Hex {
-  return isHex(value) && value.length > 2;
 }
 
 /** Whether a value is `0x` with any number of hex digits, even none. */

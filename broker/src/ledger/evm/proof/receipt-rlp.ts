@@ -1,5 +1,6 @@
 import { encodeReceipt, fromHex, fromInteger, type ReceiptFieldsLog } from "@stele/eth/node";
-import { isHex, isQuantity, type RpcObject } from "./header-rlp.ts";
+import { isQuantity } from "../endpoint/rpc-log.ts";
+import { isHex, type RpcObject } from "./header-rlp.ts";
 
 /** A receipt as the receipts trie contains it; undefined if the endpoint's answer is incomplete. */
 export function findReceiptBytes(receipt: RpcObject): Uint8Array | undefined {

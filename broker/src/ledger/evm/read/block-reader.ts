@@ -1,4 +1,5 @@
 import type { Address } from "../../../domain/topic.ts";
+import { chunksOf } from "../../../lib/chunks.ts";
 import type { BatchPlace, BlockRef, CommittedBatch, LedgerBlock, LedgerEntry } from "../../../ports/ledger.ts";
 import type { BatchVerifier } from "./batch-verifier.ts";
 import { BlockLogs } from "./block-logs.ts";
@@ -6,7 +7,7 @@ import { CommittedReader } from "./committed-reader.ts";
 import { LogBloom } from "../log-bloom.ts";
 import { type ContractLog, logSignatures, parseLog } from "./parse-log.ts";
 import { type HeldBlock, hold, type PushedBlocks } from "./pushed-blocks.ts";
-import type { Header, Rpc } from "../endpoint/rpc.ts";
+import type { BlockRange, Header, Rpc } from "../endpoint/rpc.ts";
 import { RpcFailure } from "../endpoint/rpc-failure.ts";
 import type { RpcLog } from "../endpoint/rpc-log.ts";
 
@@ -128,10 +129,8 @@ export class BlockReader {
       return undefined;
     }
     const logs: (readonly ContractLog[])[] = [];
-    for (let first = 0; first < headers.length; first += blocksOfLogsAtOnce) {
-      const some = headers.slice(first, first + blocksOfLogsAtOnce);
+    for (const some of chunksOf(headers, blocksOfLogsAtOnce))
       logs.push(...(await Promise.all(some.map(async (header) => this.#logsOf(header)))));
-    }
     const blocks = headers.map((header, index) => toBlock(header, this.#entries(logs[index] ?? [])));
     return { from, blocks, logs: logs.flat(), bytes: bytesOf(logs.flat()) };
   }
@@ -140,7 +139,7 @@ export class BlockReader {
     return this.#bloom.mayHold(header) ? this.#parseAll(await this.#blockLogs.read(header)) : [];
   }
 
-  async #readRange(range: { readonly from: number; readonly to: number }): Promise<Round> {
+  async #readRange(range: BlockRange): Promise<Round> {
     const { logs: raws, end } = await this.#options.rpc.logs(range, {
       address: this.#options.registry,
       signatures: logSignatures,
@@ -151,11 +150,7 @@ export class BlockReader {
   }
 
   /** The blocks of a range from the embedded chain; undefined for other chains. */
-  async #findHeld(range: {
-    readonly from: number;
-    readonly to: number;
-    readonly isOptional?: boolean;
-  }): Promise<readonly HeldBlock[] | undefined> {
+  async #findHeld(range: BlockRange & { readonly isOptional?: boolean }): Promise<readonly HeldBlock[] | undefined> {
     const { rpc, registry } = this.#options;
     return (await rpc.findBlocks(range))?.map((block) => hold(block, registry));
   }
@@ -193,10 +188,8 @@ export class BlockReader {
 
   async #headers(groups: readonly (readonly ContractLog[])[], known: Header | undefined): Promise<readonly Header[]> {
     const headers: Header[] = [];
-    for (let first = 0; first < groups.length; first += requestsAtOnce) {
-      const some = groups.slice(first, first + requestsAtOnce);
+    for (const some of chunksOf(groups, requestsAtOnce))
       headers.push(...(await Promise.all(some.map(async ([log]) => this.#header(log?.blockNumber ?? 0, known)))));
-    }
     return headers;
   }
 

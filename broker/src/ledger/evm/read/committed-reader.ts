@@ -2,7 +2,7 @@ import type { Address } from "../../../domain/topic.ts";
 import { untilAborted } from "../../../lib/until-aborted.ts";
 import { createLoopSlices } from "../../../lib/system/loop-slices.ts";
 import type { BatchPlace, CommittedBatch } from "../../../ports/ledger.ts";
-import type { Rpc } from "../endpoint/rpc.ts";
+import type { BlockRange, Rpc } from "../endpoint/rpc.ts";
 import { RpcFailure } from "../endpoint/rpc-failure.ts";
 import { findFault } from "./batch-verifier.ts";
 import type { BlockLogs } from "./block-logs.ts";
@@ -13,11 +13,6 @@ import { hold } from "./pushed-blocks.ts";
 const gapBlocksMax = 15;
 /** Upper bound on the blocks of one request for batches. */
 const rangeBlocksMax = 64;
-
-interface BlockRange {
-  readonly from: number;
-  readonly to: number;
-}
 
 export interface CommittedReaderOptions {
   readonly rpc: Rpc;

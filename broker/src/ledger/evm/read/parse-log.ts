@@ -34,18 +34,18 @@ export type ContractLog = LogPlace &
       }
   );
 
-const signatureOf = (name: string): Hex => {
+/** The first log topic of the registry's logs of this event. */
+export function signatureOf(name: string): Hex {
   const item = topicRegistryAbi.find((candidate) => candidate.type === "event" && candidate.name === name);
   if (item?.type !== "event") throw new Error(`the registry's interface lacks ${name}`);
   return toEventSelector(item);
-};
+}
 
 const opened = signatureOf("TopicOpened");
 const reopened = signatureOf("TopicReopened");
 const closed = signatureOf("TopicClosed");
 const refused = signatureOf("OpenRejected");
 const rejected = signatureOf("BatchRejected");
-/** The first log topic of a batch's log. */
 export const publishedSignature = signatureOf("EventsPublished");
 
 /** The first log topics of the logs that change a topic of the broker. */

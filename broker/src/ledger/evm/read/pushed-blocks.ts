@@ -1,6 +1,6 @@
 import { toHex } from "@stele/eth/node";
 import type { Address } from "../../../domain/topic.ts";
-import type { Header } from "../endpoint/rpc.ts";
+import type { BlockRange, Header } from "../endpoint/rpc.ts";
 import { type ContractLog, parseRawLog } from "./parse-log.ts";
 import type { PushedBlock } from "./pushed-block.ts";
 
@@ -42,7 +42,7 @@ export class PushedBlocks {
   }
 
   /** The consecutive blocks of a range; undefined if its first block is missing. Removes all blocks up to its end. */
-  take({ from, to }: { readonly from: number; readonly to: number }): readonly HeldBlock[] | undefined {
+  take({ from, to }: BlockRange): readonly HeldBlock[] | undefined {
     const taken: HeldBlock[] = [];
     for (const [number, block] of this.#blocks) {
       if (number > to) break;

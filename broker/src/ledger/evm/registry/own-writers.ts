@@ -1,12 +1,11 @@
-import { topicRegistryAbi } from "@stele/contracts";
 import { BrokerError } from "@stele/wire";
-import { toEventSelector } from "viem/utils";
 import type { Address } from "../../../domain/topic.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { pause } from "../../../lib/pause.ts";
 import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { WriterSet } from "../../../ports/group-records.ts";
+import { signatureOf } from "../read/parse-log.ts";
 import { writersGas } from "../write/gas.ts";
 import type { Inclusion, TransactionRequest } from "../write/transaction-state.ts";
 import { addWriterCalldata, createWritersCalldata, type Registry } from "./registry.ts";
@@ -19,9 +18,7 @@ const lookPauseMs = 2_000;
 /** Upper bound on the members that a new set of writers starts with; further ones are added one by one. */
 const accountsMax = 64;
 
-const createdEvent = topicRegistryAbi.find((item) => item.type === "event" && item.name === "WritersCreated");
-if (createdEvent?.type !== "event") throw new Error("the registry's interface lacks WritersCreated");
-const created = toEventSelector(createdEvent);
+const created = signatureOf("WritersCreated");
 
 export interface OwnWritersOptions {
   readonly rpc: Rpc;

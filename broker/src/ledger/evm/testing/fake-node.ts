@@ -1,6 +1,7 @@
 import { fromHex, type Hex, keccak256, toHex, toQuantity } from "@stele/eth/node";
 import type { Address, Hash } from "../../../domain/topic.ts";
-import type { EvmProvider, RpcRequest } from "../endpoint/rpc.ts";
+import type { RpcCall } from "../endpoint/connection.ts";
+import type { EvmProvider } from "../endpoint/rpc.ts";
 import { logSignatures } from "../read/parse-log.ts";
 
 const closedSignature = logSignatures[2] ?? "0x";
@@ -53,16 +54,16 @@ export class FakeNode implements EvmProvider {
     return this.#blocks.splice(to + 1).map(({ marks }) => marks);
   }
 
-  async request(request: RpcRequest): Promise<unknown> {
+  async request(request: RpcCall): Promise<unknown> {
     return this.#answer(request, this.behind(request.method));
   }
 
-  async requestAll(requests: readonly RpcRequest[]): Promise<readonly unknown[]> {
+  async requestAll(requests: readonly RpcCall[]): Promise<readonly unknown[]> {
     const behind = Math.max(...requests.map(({ method }) => this.behind(method)));
     return requests.map((request) => this.#answer(request, behind));
   }
 
-  #answer({ method, params = [] }: RpcRequest, behind: number): unknown {
+  #answer({ method, params = [] }: RpcCall, behind: number): unknown {
     const height = Math.max(0, this.head - behind);
     const [first] = params as readonly [unknown]; // The ledger sends these.
     if (method === "eth_getBlockByNumber") {

@@ -2,7 +2,8 @@ import { type Hex, toQuantity } from "@stele/eth/node";
 import { parseTransaction } from "viem";
 import type { Hash } from "../../../domain/topic.ts";
 import type { Clock } from "../../../ports/clock.ts";
-import type { EvmProvider, RpcRequest } from "../endpoint/rpc.ts";
+import type { RpcCall } from "../endpoint/connection.ts";
+import type { EvmProvider } from "../endpoint/rpc.ts";
 import { connectionLost } from "./intercepted-provider.ts";
 import { hashOf } from "./writer-world.ts";
 
@@ -84,7 +85,7 @@ export class ForkingNode implements EvmProvider {
     return this.blocks[blockNumber]?.hash;
   }
 
-  async request({ method, params = [] }: RpcRequest): Promise<unknown> {
+  async request({ method, params = [] }: RpcCall): Promise<unknown> {
     const { mood } = this;
     if (mood === "slow") await this.#delay();
     if (mood === "away") throw connectionLost();

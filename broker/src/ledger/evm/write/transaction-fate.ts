@@ -1,4 +1,5 @@
 import type { Address, Hash } from "../../../domain/topic.ts";
+import { findFirstTrue } from "../../../lib/first-true.ts";
 import type { BlockRef } from "../../../ports/ledger.ts";
 import type { Receipt, Rpc } from "../endpoint/rpc.ts";
 import { isUnanswered, RpcFailure } from "../endpoint/rpc-failure.ts";
@@ -57,24 +58,12 @@ async function findCount(sender: Address, { rpc, readUpTo }: FateOptions): Promi
   }
 }
 
-/** The transaction in a final block that used a nonce. */
-async function findNonceUser(nonce: number, options: FateOptions): Promise<Hash | undefined> {
-  const { rpc, sender } = options;
-  const isUsedAt = async (block: number): Promise<boolean> => (await rpc.transactionCount(sender, block)) > nonce;
-  let used = Math.max(0, options.readUpTo());
-  // Most nonces were used recently: step back with doubling steps, then bisect the last step.
-  let unused = -1;
-  for (let step = 1; unused < 0 && used > 0; step *= 2) {
-    const block = Math.max(0, used - step);
-    if (await isUsedAt(block)) used = block;
-    else unused = block;
-  }
-  while (used - unused > 1) {
-    const middle = Math.floor((used + unused) / 2);
-    if (await isUsedAt(middle)) used = middle;
-    else unused = middle;
-  }
-  return rpc.findTransaction(used, { sender, nonce });
+/** The transaction in a final block that used a nonce. Looks from the newest final block back, since most nonces were used recently. */
+async function findNonceUser(nonce: number, { rpc, sender, readUpTo }: FateOptions): Promise<Hash | undefined> {
+  const newest = Math.max(0, readUpTo());
+  const isUnusedAt = async (block: number): Promise<boolean> => (await rpc.transactionCount(sender, block)) <= nonce;
+  const back = await findFirstTrue(newest, async (index) => isUnusedAt(newest - 1 - index));
+  return rpc.findTransaction(newest - back, { sender, nonce });
 }
 
 async function findIncluded(pending: Signed, { rpc, readUpTo, isRead }: FateOptions): Promise<Fate | undefined> {
