@@ -3,7 +3,7 @@ import { decodeEvents } from "@stele/wire";
 import type { Address, Hash } from "../../domain/topic.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { BatchFault, BatchOutcome, BlockRef, LedgerBlock, LedgerEntry } from "../../ports/ledger.ts";
-import { Wakeup } from "../wakeup.ts";
+import { Wakeup } from "../../lib/wakeup.ts";
 
 /** The default publisher. */
 const strangerAddress: Address = `0x${"57".repeat(20)}`;

@@ -4,7 +4,7 @@ import type { Logger } from "../../../lib/logger.ts";
 import { pause } from "../../../lib/pause.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { BlockRef, LedgerBlock, LedgerStep, Outage } from "../../../ports/ledger.ts";
-import { Wakeup } from "../../wakeup.ts";
+import { Wakeup } from "../../../lib/wakeup.ts";
 import type { BlockReader, Round } from "./block-reader.ts";
 import type { FinalityPolicy } from "./finality.ts";
 import { RangeSize } from "./range-size.ts";

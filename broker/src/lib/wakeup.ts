@@ -1,4 +1,5 @@
-import { createDeferred, type Deferred } from "../lib/deferred.ts";
+import { createDeferred, type Deferred } from "./deferred.ts";
+import { untilAborted } from "./until-aborted.ts";
 
 /** Wakes everyone who waits. It remembers nothing between two wakes, so check the condition before you wait. */
 export class Wakeup {
@@ -12,12 +13,7 @@ export class Wakeup {
 
   /** Resolves at the next wake, or when `signal` aborts. */
   async wait(signal: AbortSignal): Promise<void> {
-    if (signal.aborted) return;
     this.#next ??= createDeferred<void>();
-    const aborted = createDeferred<void>();
-    const onAbort = (): void => aborted.resolve();
-    signal.addEventListener("abort", onAbort, { once: true });
-    await Promise.race([this.#next.promise, aborted.promise]);
-    signal.removeEventListener("abort", onAbort);
+    await untilAborted(this.#next.promise, signal);
   }
 }
