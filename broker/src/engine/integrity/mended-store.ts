@@ -2,6 +2,7 @@ import { BrokerError } from "@stele/wire";
 import type { Subscription, SubscriptionId } from "../../domain/subscription.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Store } from "../../ports/store.ts";
+import { overrideStore } from "../override-store.ts";
 import type { Mender } from "./mender.ts";
 import type { Troubles } from "./troubles.ts";
 
@@ -10,21 +11,6 @@ export interface MendedStoreOptions {
   readonly troubles: Troubles;
   readonly logger: Logger;
 }
-
-type Own = Pick<
-  Store,
-  | "findBatch"
-  | "readBatches"
-  | "countEventsAfter"
-  | "countEventsAfterEach"
-  | "countRange"
-  | "measureTopic"
-  | "findSubscription"
-  | "findSubscriptions"
-  | "listSubscriptions"
-  | "searchSubscriptions"
-  | "deleteSubscription"
->;
 
 /** A store that repairs damaged batches from the chain when they are read, and reports damaged subscriptions. */
 export function createMendedStore(store: Store, { mender, troubles, logger }: MendedStoreOptions): Store {
@@ -38,7 +24,7 @@ export function createMendedStore(store: Store, { mender, troubles, logger }: Me
     for (const id of ids) if (troubles.damagedRows.has(id) && !damaged.has(id)) troubles.clear(id);
     return rows;
   };
-  const own: Own = {
+  return overrideStore(store, {
     findBatch: (groupId, event) => mender.read(groupId, () => store.findBatch(groupId, event)),
     readBatches: (groupId, range) => mender.read(groupId, () => store.readBatches(groupId, range)),
     countEventsAfter: (groupId, topic, after) =>
@@ -58,13 +44,7 @@ export function createMendedStore(store: Store, { mender, troubles, logger }: Me
       if (isDeleted) troubles.clear(key.id);
       return isDeleted;
     },
-  };
-  return new Proxy(store, { get: (_, name) => Reflect.get(own, name) ?? bound(store, name) });
-}
-
-function bound(store: Store, name: string | symbol): unknown {
-  const member: unknown = Reflect.get(store, name);
-  return typeof member === "function" ? member.bind(store) : member;
+  });
 }
 
 const remedy = "unSubscribe it, then subscribe again with the offset from which to deliver";
