@@ -4,7 +4,7 @@ import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { Attachment } from "../broker.ts";
 import { defaultEngineLimits } from "../limits.ts";
-import type { EndReason } from "./peer.ts";
+import { LeavingPeer } from "../testing/leaving-peer.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
@@ -185,21 +185,11 @@ it("a client that repeats its SUBSCRIBE after a rollback gets the events that re
   await cluster.stopAll();
 });
 
-/** Detaches at once when another connection takes the session over, as MQTT and STOMP do. */
-class LeavingPeer extends RecordingPeer {
-  attachment: Attachment | undefined;
-
-  override ended(reason: EndReason): void {
-    super.ended(reason);
-    this.attachment?.detach({ expiryMs: 600_000, isRegular: true });
-  }
-}
-
 it("a client whose reconnection fails during a rollback gets the events that replace removed ones", async () => {
   const cluster = await TestCluster.start(2);
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
   const follower = await cluster.findFollower();
-  const leaving = new LeavingPeer();
+  const leaving = new LeavingPeer({ isRegular: true });
   const first = await connect(cluster, follower, { peer: leaving });
   leaving.attachment = first.attachment;
   for (const text of ["1", "old"]) await cluster.run(cluster.publish(follower, "a", text));

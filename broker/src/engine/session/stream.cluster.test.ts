@@ -1,9 +1,8 @@
 import { BrokerError } from "@stele/wire";
 import { afterEach, expect, it } from "vitest";
-import type { Attachment } from "../broker.ts";
+import { LeavingPeer } from "../testing/leaving-peer.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
-import type { EndReason } from "./peer.ts";
 
 const key = "5e1e0000-0000-4000-8000-00000000000a";
 /** Delay of a message to or from the store, in milliseconds. */
@@ -45,21 +44,11 @@ it("refuses one of two streams that two nodes begin under one identifier with di
   expect([...outcomes]).toContain("0,100108");
 });
 
-/** A connection that detaches at once when the broker ends it, as those of gateways do. */
-class LeavingPeer extends RecordingPeer {
-  attachment: Attachment | undefined;
-
-  override ended(why: EndReason): void {
-    super.ended(why);
-    this.attachment?.detach({ expiryMs: 600_000, isRegular: true });
-  }
-}
-
 async function attachLeaving(world: TestCluster): Promise<LeavingPeer> {
   const order = { groupId: undefined, protocol: "STOMP", key, isClean: false, windowMax: 10 } as const;
   const stream = { filters: ["a", "b"], acknowledges: true, offset: undefined };
   const rest = { will: undefined, expiryMs: 600_000, onConnected: () => {}, stream };
-  const peer = new LeavingPeer();
+  const peer = new LeavingPeer({ isRegular: true });
   peer.attachment = await world.run(world.node(0).broker.attach({ ...order, ...rest }, peer));
   return peer;
 }
@@ -72,7 +61,7 @@ it.each(["fails", "comes late"])(
     const order = { groupId: undefined, protocol: "STOMP", key, isClean: false, windowMax: 10 } as const;
     const stream = { filters: ["a"], acknowledges: true, offset: undefined };
     const rest = { will: undefined, expiryMs: 600_000, onConnected: () => {}, stream };
-    const peer = new LeavingPeer();
+    const peer = new LeavingPeer({ isRegular: true });
     peer.attachment = await world.run(world.node(0).broker.attach({ ...order, ...rest }, peer));
     const { sessions } = world.shared.store;
     const remove = sessions.removeSession.bind(sessions);

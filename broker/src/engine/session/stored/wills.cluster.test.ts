@@ -1,12 +1,12 @@
 import { BrokerError } from "@stele/wire";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { Attachment, WillOrder } from "../../broker.ts";
+import type { WillOrder } from "../../broker.ts";
 import { createDeferred } from "../../../lib/deferred.ts";
 import type { SessionId } from "../../../ports/session-store.ts";
 import { contentsOnChain } from "../../testing/node-troubles.ts";
+import { LeavingPeer } from "../../testing/leaving-peer.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestCluster } from "../../testing/test-cluster.ts";
-import type { EndReason } from "../peer.ts";
 
 let cluster: TestCluster;
 beforeEach(async () => {
@@ -128,16 +128,6 @@ it.each(["before", "after"])(
   },
 );
 
-/** A connection that detaches at once when the broker ends it, as those of gateways do. */
-class LeavingPeer extends RecordingPeer {
-  attachment: Attachment | undefined;
-
-  override ended(why: EndReason): void {
-    super.ended(why);
-    this.attachment?.detach({ expiryMs: 600_000, isRegular: false });
-  }
-}
-
 it.each([
   { taker: "another node", step: 1, delayMs: 0, cutOffMs: 5_500 },
   { taker: "another node", step: 1, delayMs: 0, cutOffMs: 9_000 },
@@ -150,7 +140,7 @@ it.each([
     const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
     const rest = { expiryMs: 600_000, onConnected: () => {} };
     const keeper = await cluster.findFollower();
-    const peer = new LeavingPeer();
+    const peer = new LeavingPeer({ isRegular: false });
     const own = { ...order, ...rest, will: { ...will, delayMs } };
     peer.attachment = await cluster.run(cluster.node(keeper).broker.attach(own, peer));
     const { gate, broker } = cluster.node((keeper + step) % 2);
