@@ -1,4 +1,4 @@
-import { blockNumberMax, endOfBlock, type Position } from "./position.ts";
+import { advance, blockNumberMax, endOfBlock, type Position } from "./position.ts";
 import type { Address, Hash } from "./topic.ts";
 import type { TopicName } from "./topic-name.ts";
 
@@ -49,6 +49,16 @@ export interface EventBatch {
   readonly events: Uint8Array;
   /** Set if the store has dropped its copy of the events; `events` is then empty. */
   readonly dropped?: DroppedEvents;
+}
+
+/** The position of the last event of a batch. */
+export function lastPositionOf({ firstPosition, count }: Pick<EventBatch, "firstPosition" | "count">): Position {
+  return advance(firstPosition, count - 1);
+}
+
+/** Whether the store has dropped its copy of the events. */
+export function isDropped({ dropped }: Pick<EventBatch, "dropped">): boolean {
+  return dropped !== undefined;
 }
 
 /** Bytes of a batch's events, also where the store has dropped its copy. */

@@ -1,6 +1,6 @@
 import { topicDigest } from "@stele/wire";
-import type { EventBatch } from "../domain/event.ts";
-import { advance, blockOf, type Position } from "../domain/position.ts";
+import { type EventBatch, lastPositionOf } from "../domain/event.ts";
+import { blockOf } from "../domain/position.ts";
 import type { Hash, Topic } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
 import type { BlockRef } from "../ports/ledger.ts";
@@ -88,11 +88,6 @@ export class UnfitBlockError extends Error {
     super(`index: ${what}; a node of the chain left out logs, or the index is damaged`);
     this.name = "UnfitBlockError";
   }
-}
-
-/** The last position of a batch. */
-export function lastPositionOf(batch: EventBatch): Position {
-  return advance(batch.firstPosition, batch.count - 1);
 }
 
 /** Every topic that must be looked up to plan these blocks. */

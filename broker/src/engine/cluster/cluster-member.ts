@@ -1,7 +1,6 @@
 import { BrokerError } from "@stele/wire";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { NodeId } from "../../domain/node.ts";
-import { createDeferred } from "../../lib/deferred.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Coordinator, Departure, Hint } from "../../ports/coordinator.ts";
@@ -12,6 +11,7 @@ import { Hints } from "./hints.ts";
 import { LiveMembership } from "./live-membership.ts";
 import type { Member, Membership } from "./member.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
+import { Wakeup } from "../../lib/wakeup.ts";
 import { untilAborted } from "../../lib/until-aborted.ts";
 
 export interface ClusterMemberOptions {
@@ -47,8 +47,7 @@ export class ClusterMember implements Member {
    * next join replaces them.
    */
   #former: readonly NodeId[] = [];
-  /** Resolves at the next join, and is then replaced, so that nobody waits for a past join. */
-  #nextJoining = createDeferred<void>();
+  readonly #joined = new Wakeup();
   #current: LiveMembership | undefined;
   #isDraining = false;
   #isRetrying = false;
@@ -115,7 +114,7 @@ export class ClusterMember implements Member {
   async membership(signal: AbortSignal): Promise<Membership | undefined> {
     while (!signal.aborted) {
       if (this.#current?.isLive() === true) return this.#current;
-      await untilAborted(this.#nextJoining.promise, signal);
+      await this.#joined.wait(signal);
     }
     return undefined;
   }
@@ -197,9 +196,7 @@ export class ClusterMember implements Member {
     this.#current = membership;
     membership.ended.addEventListener("abort", () => this.#onEnded(membership), { once: true });
     logger.info("node joined", { nodeId: membership.nodeId, address });
-    const joining = this.#nextJoining;
-    this.#nextJoining = createDeferred();
-    joining.resolve();
+    this.#joined.wake();
     this.#hints.notify({ kind: "nodes" });
     return true;
   }

@@ -1,4 +1,4 @@
-import type { Event, EventBatch } from "../../domain/event.ts";
+import { type Event, type EventBatch, lastPositionOf } from "../../domain/event.ts";
 import { advance, before, endOfBlock, type Position } from "../../domain/position.ts";
 import type { Interest } from "../../domain/interest.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
@@ -12,7 +12,7 @@ import type { EngineLimits } from "../limits.ts";
 import type { FeedHub } from "./feed-hub.ts";
 import type { Reader } from "./reader.ts";
 import type { Holder } from "./held-batches.ts";
-import { lastOf, memoryOf, type Page, type RecentBatches } from "./recent-batches.ts";
+import { memoryOf, type Page, type RecentBatches } from "./recent-batches.ts";
 import { LazySet } from "../../lib/lazy-collections.ts";
 
 /** The events that a reader wants from its feed. */
@@ -174,7 +174,7 @@ export class Feed implements Reader, Holder {
   }
 
   offer(batch: EventBatch): void {
-    if (this.#mode !== "live" || lastOf(batch) <= this.#queuedUpTo || !this.#mayReceive(batch.topic)) return;
+    if (this.#mode !== "live" || lastPositionOf(batch) <= this.#queuedUpTo || !this.#mayReceive(batch.topic)) return;
     if (this.#isTooMuch(batch)) {
       this.#queuedUpTo = maxOf(this.#queuedUpTo, before(batch.firstPosition));
       this.#mode = "behind";
@@ -236,7 +236,7 @@ export class Feed implements Reader, Holder {
     this.#queuedEvents += to - from + 1;
     this.#queuedBytes += batch.events.byteLength;
     this.#keptBytes += memoryOf(batch);
-    this.#queuedUpTo = lastOf(batch);
+    this.#queuedUpTo = lastPositionOf(batch);
     this.#hold();
   }
 
@@ -275,7 +275,7 @@ export class Feed implements Reader, Holder {
   /** Queues the next batch of a page. Pauses at each step: thousands of feeds may search pages in memory at once, which would block the event loop. */
   async #takeNext(page: Page, signal: CancelSignal): Promise<void> {
     for (const batch of page.batches) {
-      if (lastOf(batch) <= this.#queuedUpTo) continue;
+      if (lastPositionOf(batch) <= this.#queuedUpTo) continue;
       await this.#options.slices.pause();
       if (signal.aborted) return;
       if (this.#isWanted(batch.topic)) {
@@ -283,7 +283,7 @@ export class Feed implements Reader, Holder {
         if (batch.dropped === undefined) this.#push(batch);
         return;
       }
-      this.#queuedUpTo = lastOf(batch);
+      this.#queuedUpTo = lastPositionOf(batch);
     }
     this.#queuedUpTo = maxOf(this.#queuedUpTo, page.upTo);
   }

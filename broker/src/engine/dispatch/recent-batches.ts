@@ -1,6 +1,6 @@
-import type { EventBatch } from "../../domain/event.ts";
+import { type EventBatch, isDropped, lastPositionOf } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
-import { advance, type Position } from "../../domain/position.ts";
+import type { Position } from "../../domain/position.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { CancelSignal } from "../../lib/cancellation.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
@@ -17,11 +17,6 @@ const overheadBytes = 512;
 /** Estimated memory of a batch and its decoded events. */
 export function memoryOf({ count, events }: EventBatch): number {
   return count * overheadBytes + events.byteLength;
-}
-
-/** The position of the last event of a batch. */
-export function lastOf({ firstPosition, count }: EventBatch): Position {
-  return advance(firstPosition, count - 1);
 }
 
 /** Every batch of a topic, or of all topics, with an event after `after` and up to `upTo`. Those that no reader wanted may lack their dropped events. */
@@ -202,14 +197,10 @@ async function once<Result>(
   }
 }
 
-function isDropped({ dropped }: EventBatch): boolean {
-  return dropped !== undefined;
-}
-
 /** The batches that the feed needs from the page, and whose events were dropped. */
 function missingOf({ batches }: Page, { after, isWanted }: Place): readonly EventBatch[] {
   return batches.filter(
-    (batch) => isDropped(batch) && lastOf(batch) > after && (isWanted === undefined || isWanted(batch.topic)),
+    (batch) => isDropped(batch) && lastPositionOf(batch) > after && (isWanted === undefined || isWanted(batch.topic)),
   );
 }
 
@@ -224,7 +215,7 @@ function keyOf(groupId: GroupId, topic: TopicName | undefined): string {
 /** Position of the last event of the last batch. */
 function endOf(batches: readonly EventBatch[]): Position | undefined {
   const last = batches.at(-1);
-  return last && lastOf(last);
+  return last && lastPositionOf(last);
 }
 
 function bytesOf(batches: readonly EventBatch[]): number {

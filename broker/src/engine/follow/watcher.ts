@@ -1,4 +1,4 @@
-import type { EventBatch } from "../../domain/event.ts";
+import { type EventBatch, isDropped } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import { endOfBlock, positionZero } from "../../domain/position.ts";
 import type { Logger } from "../../lib/logger.ts";
@@ -135,7 +135,7 @@ export class Watcher {
     const range = { after, upTo: endOfBlock(head.blockNumber), topic: undefined, ...page };
     const batches = await store.readBatches(groupId, range);
     // Only the chain has events that the store dropped. Each reader reads them itself, so that the other readers do not wait.
-    if (batches.some(({ dropped }) => dropped !== undefined)) return { batches: undefined, upTo: head.blockNumber };
+    if (batches.some(isDropped)) return { batches: undefined, upTo: head.blockNumber };
     const bytes = batches.reduce((sum, { events }) => sum + events.byteLength, 0);
     const last = batches.at(-1);
     const isFull = batches.length >= page.batchesMax || bytes >= page.bytesMax;

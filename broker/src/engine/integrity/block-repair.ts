@@ -1,4 +1,4 @@
-import type { EventBatch } from "../../domain/event.ts";
+import { type EventBatch, isDropped } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import { beforeBlock, endOfBlock } from "../../domain/position.ts";
 import type { Logger } from "../../lib/logger.ts";
@@ -58,7 +58,7 @@ export class BlockRepair {
       return true;
     }
     if (chainDamage.has(number)) return false;
-    const isLost = batches.some(({ dropped }) => dropped !== undefined);
+    const isLost = batches.some(isDropped);
     chainDamage.note(number, { reason, isLost });
     metrics.chainDamaged(groupId, "unmended");
     const remedy = isLost ? chainDamage.failure : chainDamage.warning;

@@ -1,5 +1,6 @@
 import type { GroupId } from "../../domain/group-id.ts";
-import { advance, beforeBlock, blockOf, endOfBlock, type Position, positionZero } from "../../domain/position.ts";
+import { lastPositionOf } from "../../domain/event.ts";
+import { beforeBlock, blockOf, endOfBlock, type Position, positionZero } from "../../domain/position.ts";
 import type { Metrics } from "../../ports/metrics.ts";
 import { IndexDamagedError, type Store } from "../../ports/store.ts";
 import type { IndexDamage } from "./index-damage.ts";
@@ -72,7 +73,7 @@ export class IndexScrub implements Scrubbable {
     this.#batches += batches.length;
     const last = batches.at(-1);
     metrics.scrubbed(groupId, { block: last?.blockNumber ?? upToBlock, batches: batches.length });
-    if (last !== undefined) this.#after = advance(last.firstPosition, last.count - 1);
+    if (last !== undefined) this.#after = lastPositionOf(last);
     return last !== undefined;
   }
 

@@ -1,6 +1,6 @@
 import { BrokerError, quote } from "@stele/wire";
-import { advance, beforeBlock, blockNumberMax, blockOf, endOfBlock, type Position } from "../../domain/position.ts";
-import { type EventBatch, eventBytesOf } from "../../domain/event.ts";
+import { beforeBlock, blockNumberMax, blockOf, endOfBlock } from "../../domain/position.ts";
+import { type EventBatch, eventBytesOf, lastPositionOf } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Pauses } from "../../lib/time-slices.ts";
 import type { Store } from "../../ports/store.ts";
@@ -82,7 +82,7 @@ export class BlockFinder {
   async #hasMore(groupId: GroupId, batches: readonly EventBatch[]): Promise<boolean> {
     const last = batches.at(-1);
     if (last === undefined) return false;
-    const range = { after: endOfBatch(last), upTo: endOfBlock(last.blockNumber), topic: undefined };
+    const range = { after: lastPositionOf(last), upTo: endOfBlock(last.blockNumber), topic: undefined };
     const rest = await this.#options.storeWithoutDropped.readBatches(groupId, { ...range, batchesMax: 1, bytesMax: 1 });
     return rest.length > 0;
   }
@@ -108,10 +108,6 @@ export class BlockFinder {
       }))
       .toReversed();
   }
-}
-
-function endOfBatch({ firstPosition, count }: EventBatch): Position {
-  return advance(firstPosition, count - 1);
 }
 
 async function headOf(group: Group): Promise<number> {

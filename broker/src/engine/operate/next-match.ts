@@ -1,4 +1,5 @@
 import { BrokerError } from "@stele/wire";
+import { lastPositionOf } from "../../domain/event.ts";
 import { endOfBlock, type Position } from "../../domain/position.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { isPattern, matchesFilter } from "../../domain/topic-filter.ts";
@@ -40,12 +41,8 @@ export async function findNextMatch(
     }
     const last = batches.at(-1);
     if (last === undefined) return undefined;
-    after = endOfBatch(last);
+    after = lastPositionOf(last);
     await slices.pause();
   }
   throw new BrokerError("busy", { details: "the next matching event lies far after the cursor" });
-}
-
-function endOfBatch(batch: { readonly firstPosition: Position; readonly count: number }): Position {
-  return (batch.firstPosition + batch.count - 1) as Position; // The position of its last event.
 }

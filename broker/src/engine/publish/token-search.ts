@@ -1,7 +1,7 @@
 import { type EventId, formatEventId, parseEventId, publishDigest, topicDigest } from "@stele/wire";
-import type { Event } from "../../domain/event.ts";
+import { type Event, lastPositionOf } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
-import { advance, endOfBlock, minOf, type Position } from "../../domain/position.ts";
+import { endOfBlock, minOf, type Position } from "../../domain/position.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import { neverAborted } from "../../lib/cancellation.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
@@ -121,7 +121,7 @@ export class TokenSearch {
       const last = batches.at(-1);
       if (last === undefined) return;
       for (const batch of batches) for (const event of eventsOf(batch)) this.#look(event, open);
-      after = advance(last.firstPosition, last.count - 1);
+      after = lastPositionOf(last);
       for (const [token, { signal }] of open) if (signal.aborted) open.delete(token);
     }
   }

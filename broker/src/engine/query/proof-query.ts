@@ -1,6 +1,7 @@
 import type { Keccak256 } from "@stele/eth";
 import { BrokerError, isBrokerError, type ProofResult, quote, verifyProof } from "@stele/wire";
-import { advance, beforeBlock, endOfBlock } from "../../domain/position.ts";
+import { lastPositionOf } from "../../domain/event.ts";
+import { beforeBlock, endOfBlock } from "../../domain/position.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Hash } from "../../domain/topic.ts";
 import type { Logger } from "../../lib/logger.ts";
@@ -82,7 +83,7 @@ export class ProofQuery {
       const last = batches.at(-1);
       if (last === undefined) return;
       if (!batches.every(({ topic }) => mayRead(topic))) throw mayNotProve();
-      after = advance(last.firstPosition, last.count - 1);
+      after = lastPositionOf(last);
     }
   }
 

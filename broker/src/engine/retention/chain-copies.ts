@@ -1,5 +1,5 @@
 import { BrokerError, errorCatalogue } from "@stele/wire";
-import type { EventBatch } from "../../domain/event.ts";
+import { type EventBatch, isDropped } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import { checksumOfBytes } from "../../lib/bytes-checksum.ts";
 import { perKey } from "../../lib/per-key.ts";
@@ -172,10 +172,6 @@ export class ChainCopies {
     this.#recent.delete(key);
     this.#recentBytes -= memoryOf(known);
   }
-}
-
-function isDropped({ dropped }: EventBatch): boolean {
-  return dropped !== undefined;
 }
 
 function placeOf({ blockNumber, logIndex }: Pick<EventBatch, "blockNumber" | "logIndex">): string {

@@ -1,6 +1,6 @@
-import type { EventBatch } from "../../domain/event.ts";
+import { type EventBatch, lastPositionOf } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
-import { advance, beforeBlock, endOfBlock, type Position, positionZero } from "../../domain/position.ts";
+import { beforeBlock, endOfBlock, type Position, positionZero } from "../../domain/position.ts";
 import { findFirstTrue } from "../../lib/first-true.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { pause } from "../../lib/pause.ts";
@@ -131,7 +131,7 @@ export class Retention {
     const done = given.length === kept.length ? last : (given.at(-1) ?? last);
     const bytes = gone.reduce((sum, { events }) => sum + events.length, 0);
     metrics.eventsDropped(groupId, { batches: gone.length, bytes, block: done.blockNumber });
-    return advance(done.firstPosition, done.count - 1);
+    return lastPositionOf(done);
   }
 
   #read(

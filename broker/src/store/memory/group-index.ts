@@ -1,5 +1,5 @@
 import { topicDigest } from "@stele/wire";
-import { type Event, type EventBatch, eventBytesOf } from "../../domain/event.ts";
+import { type Event, type EventBatch, eventBytesOf, lastPositionOf } from "../../domain/event.ts";
 import { isInRanges } from "../../domain/name-range.ts";
 import { nonePending, type PendingEvents } from "../../domain/pending-events.ts";
 import { advance, endOfBlock, fromStored, type Position } from "../../domain/position.ts";
@@ -33,7 +33,6 @@ import {
   assertHasBlock,
   type BatchRecord,
   type BlockUndo,
-  lastPositionOf,
   planBlocks,
   planRollBack,
   type TopicRecord,

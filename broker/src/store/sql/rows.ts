@@ -1,4 +1,4 @@
-import type { EventBatch } from "../../domain/event.ts";
+import { type EventBatch, lastPositionOf } from "../../domain/event.ts";
 import { blockOf, fromStored, positionZero } from "../../domain/position.ts";
 import type { DeliveryOptions } from "../../domain/delivery-options.ts";
 import { findReceiver } from "../../domain/receiver.ts";
@@ -13,7 +13,7 @@ import {
 import type { Hash, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { VanishedBatch } from "../../domain/vanished-events.ts";
-import { type BatchRecord, lastPositionOf, type TopicRecord } from "../index-plan.ts";
+import type { BatchRecord, TopicRecord } from "../index-plan.ts";
 import { checksumOfBytes } from "../../lib/bytes-checksum.ts";
 import { fillChecksum, isIntactSubscription, progressCheck, withChecksum } from "./row-checksums.ts";
 import type { BatchKey, BatchTable, SubscriptionTable, TopicChange, TopicRow } from "./schema.ts";

@@ -1,5 +1,5 @@
 import type { Compilable, CompiledQuery, Kysely, Transaction } from "kysely";
-import type { Event, EventBatch } from "../../../domain/event.ts";
+import { type Event, type EventBatch, lastPositionOf } from "../../../domain/event.ts";
 import type { GroupId } from "../../../domain/group-id.ts";
 import type { PendingEvents } from "../../../domain/pending-events.ts";
 import type { Address, Hash, Topic } from "../../../domain/topic.ts";
@@ -27,7 +27,7 @@ import {
   type TopicRange,
   type TopicPosition,
 } from "../../../ports/store.ts";
-import { type IndexPlan, lastPositionOf, planBlocks, topicsNamedIn, topicsRetainedIn } from "../../index-plan.ts";
+import { type IndexPlan, planBlocks, topicsNamedIn, topicsRetainedIn } from "../../index-plan.ts";
 import { countEventsAfterEach, countRange, measureTopic } from "./count-events.ts";
 import { createIndexQueries, findTopics, findTopicsByAddress, type IndexQueries } from "./index-queries.ts";
 import { Mutex } from "../mutex.ts";

@@ -1,6 +1,7 @@
 import { topicDigest } from "@stele/wire";
 import type { Insertable, Kysely, Transaction } from "kysely";
 import type { GroupId } from "../../../domain/group-id.ts";
+import { lastPositionOf } from "../../../domain/event.ts";
 import { blockNumberMax, endOfBlock, positionZero } from "../../../domain/position.ts";
 import type { VanishedBatch } from "../../../domain/vanished-events.ts";
 import type { GroupLease } from "../../../ports/coordinator.ts";
@@ -226,7 +227,7 @@ function toVanishedRow(groupId: GroupId, batch: VanishedBatch): Insertable<Vanis
     topic: batch.topic,
     first_sequence: batch.firstSequence,
     first_position: batch.firstPosition,
-    last_position: batch.firstPosition + batch.count - 1,
+    last_position: lastPositionOf(batch),
     transaction_hash: batch.transactionHash,
     log_index: batch.logIndex,
   });
