@@ -9,7 +9,7 @@ import { type ExpectedChain, findDifference, readIdentity } from "./check-chain.
 import type { RpcCall } from "./connection.ts";
 import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
 import { HeadSubscription } from "./head-subscription.ts";
-import { Member } from "./member.ts";
+import { Endpoint } from "./endpoint.ts";
 import { createConnection } from "./open-connection.ts";
 
 /** Pause between two health checks of all endpoints, in milliseconds. */
@@ -46,10 +46,10 @@ export class EndpointSet implements EvmProvider {
   /** Undefined if no endpoint can notify. */
   readonly subscribeHeads?: NonNullable<EvmProvider["subscribeHeads"]>;
   readonly #options: EndpointSetOptions;
-  readonly #members: readonly Member[];
+  readonly #endpoints: readonly Endpoint[];
   readonly #subscription: HeadSubscription;
   #expected: ExpectedChain;
-  #current: Member;
+  #current: Endpoint;
   #cancelPatrol: (() => void) | undefined;
   #isClosed = false;
 
@@ -58,29 +58,29 @@ export class EndpointSet implements EvmProvider {
     this.#expected = { chainId: options.chainId, genesisHash: undefined };
     this.#subscription = new HeadSubscription({
       ...options,
-      ask: async (member, call) => this.#askMember(member, call),
+      ask: async (endpoint, call) => this.#askEndpoint(endpoint, call),
       askAny: async (call) => this.request(call),
     });
-    this.#members = options.addresses.map((address) => this.#createMember(address));
-    const [first] = this.#members;
+    this.#endpoints = options.addresses.map((address) => this.#createEndpoint(address));
+    const [first] = this.#endpoints;
     if (first === undefined) throw new TypeError("a group has at least one endpoint");
     this.#current = first;
-    if (this.#members.some(({ connection }) => connection.canNotify)) {
+    if (this.#endpoints.some(({ connection }) => connection.canNotify)) {
       this.subscribeHeads = async (listener) => this.#subscription.start(listener, this.#current);
     }
     this.#schedulePatrol();
   }
 
   async request(call: RpcCall): Promise<unknown> {
-    return this.#askInTurn(async (member) => this.#askMember(member, call), call.method);
+    return this.#askInTurn(async (endpoint) => this.#askEndpoint(endpoint, call), call.method);
   }
 
   async requestAll(calls: readonly RpcCall[], height: number): Promise<readonly unknown[]> {
     const method = calls.at(-1)?.method ?? "";
-    const ask = async (member: Member): Promise<readonly unknown[]> => {
-      await this.#expectHeight(member, height);
-      const answers = await this.#attempt(member, method, async () => member.connection.requestAll(calls));
-      checkLogs(answers.at(-1), { member, method });
+    const ask = async (endpoint: Endpoint): Promise<readonly unknown[]> => {
+      await this.#expectHeight(endpoint, height);
+      const answers = await this.#attempt(endpoint, method, async () => endpoint.connection.requestAll(calls));
+      checkLogs(answers.at(-1), { endpoint, method });
       return answers;
     };
     return this.#askInTurn(ask, method);
@@ -91,13 +91,13 @@ export class EndpointSet implements EvmProvider {
   }
 
   failure(): Outage | undefined {
-    if (this.#members.some((member) => member.reason === undefined)) return undefined;
-    return { reason: this.#reasons(), since: Math.max(...this.#members.map(({ downSince }) => downSince)) };
+    if (this.#endpoints.some((endpoint) => endpoint.reason === undefined)) return undefined;
+    return { reason: this.#reasons(), since: Math.max(...this.#endpoints.map(({ downSince }) => downSince)) };
   }
 
   expectChain(chain: ChainIdentity): void {
     if (findDifference(chain, this.#expected) !== undefined || this.#expected.genesisHash === undefined) {
-      for (const member of this.#members) member.isChecked = false;
+      for (const endpoint of this.#endpoints) endpoint.isChecked = false;
     }
     this.#expected = chain;
   }
@@ -106,21 +106,21 @@ export class EndpointSet implements EvmProvider {
     this.#isClosed = true;
     this.#cancelPatrol?.();
     this.#subscription.close();
-    await Promise.all(this.#members.map(({ connection }) => connection.close()));
+    await Promise.all(this.#endpoints.map(({ connection }) => connection.close()));
   }
 
-  async #askInTurn<T>(ask: (member: Member) => Promise<T>, method: string): Promise<T> {
-    const failures = new Map<Member, EndpointError>();
+  async #askInTurn<T>(ask: (endpoint: Endpoint) => Promise<T>, method: string): Promise<T> {
+    const failures = new Map<Endpoint, EndpointError>();
     let refusal: RpcAnswerError | undefined;
-    for (const member of this.#order(method)) {
+    for (const endpoint of this.#order(method)) {
       try {
-        return await ask(member);
+        return await ask(endpoint);
       } catch (thrown) {
-        const error = method === sendMethod ? toSendError(thrown, member) : thrown;
+        const error = method === sendMethod ? toSendError(thrown, endpoint) : thrown;
         // This endpoint may refuse the transaction only because an earlier endpoint accepted it. "Already known" is no refusal: both endpoints have it.
         const isDoubtful =
           method === sendMethod && isMaybeDone(failures) && toRpcFailure(error).kind !== "already-known";
-        if (isForNext(error)) failures.set(member, error);
+        if (isForNext(error)) failures.set(endpoint, error);
         else if (error instanceof RpcAnswerError && readMethods.has(method)) refusal ??= error;
         else throw isDoubtful ? this.#summarise(failures) : error;
       }
@@ -128,82 +128,85 @@ export class EndpointSet implements EvmProvider {
     throw refusal ?? this.#summarise(failures);
   }
 
-  async #askMember(member: Member, call: RpcCall): Promise<unknown> {
+  async #askEndpoint(endpoint: Endpoint, call: RpcCall): Promise<unknown> {
     const { method } = call;
-    const answer = await this.#attempt(member, method, async () => member.connection.request(call));
-    checkLogs(answer, { member, method });
+    const answer = await this.#attempt(endpoint, method, async () => endpoint.connection.request(call));
+    checkLogs(answer, { endpoint, method });
     return answer;
   }
 
   /** @throws EndpointError if the endpoint lacks block `height`, so that the caller asks the next one. The endpoint does not count as down for that. */
-  async #expectHeight(member: Member, height: number): Promise<void> {
-    if (member.isChecked && (member.head ?? -1) >= height) return;
-    const head = await this.#readHead(member);
+  async #expectHeight(endpoint: Endpoint, height: number): Promise<void> {
+    if (endpoint.isChecked && (endpoint.head ?? -1) >= height) return;
+    const head = await this.#readHead(endpoint);
     if (head >= height) return;
-    const reason = `${member.name}: its newest block is ${head}, but the request needs block ${height}`;
+    const reason = `${endpoint.name}: its newest block is ${head}, but the request needs block ${height}`;
     throw new EndpointError(reason, { reach: "unreached" });
   }
 
-  async #attempt<T>(member: Member, method: string, ask: () => Promise<T>): Promise<T> {
-    const { failures } = member;
+  async #attempt<T>(endpoint: Endpoint, method: string, ask: () => Promise<T>): Promise<T> {
+    const { failures } = endpoint;
     try {
-      if (!member.isChecked) await this.#check(member);
+      if (!endpoint.isChecked) await this.#check(endpoint);
       const result = await ask();
-      this.#onAnswer(member, method);
+      this.#onAnswer(endpoint, method);
       return result;
     } catch (error) {
-      const failure = toEndpointError(error, member);
-      if (failure?.reach === "unknown") member.onNoAnswer(method);
-      if (failure !== undefined && !isFullPool(error)) this.#onFailure(member, { failure, failures });
+      const failure = toEndpointError(error, endpoint);
+      if (failure?.reach === "unknown") endpoint.onNoAnswer(method);
+      if (failure !== undefined && !isFullPool(error)) this.#onFailure(endpoint, { failure, failures });
       throw failure ?? error;
     }
   }
 
   /** @throws EndpointError if the endpoint serves another chain or does not answer. */
-  async #check(member: Member): Promise<void> {
-    const found = await this.#identify(member);
+  async #check(endpoint: Endpoint): Promise<void> {
+    const found = await this.#identify(endpoint);
     const difference = findDifference(found, this.#expected);
     if (difference === undefined) {
       this.#expected = found;
-      member.isChecked = true;
+      endpoint.isChecked = true;
       return;
     }
-    const reason = `${member.name}: ${difference}`;
-    if (member.reason !== reason)
-      this.#options.logger.warn("chain endpoint serves another chain, not using it", { endpoint: member.name, reason });
-    member.onForeign(reason);
+    const reason = `${endpoint.name}: ${difference}`;
+    if (endpoint.reason !== reason)
+      this.#options.logger.warn("chain endpoint serves another chain, not using it", {
+        endpoint: endpoint.name,
+        reason,
+      });
+    endpoint.onForeign(reason);
     this.#choose();
     throw new EndpointError(reason, { reach: "unreached" });
   }
 
-  async #identify(member: Member): Promise<ChainIdentity> {
+  async #identify(endpoint: Endpoint): Promise<ChainIdentity> {
     try {
       return await readIdentity(async (call) => {
-        const answer = await member.connection.request(call);
-        member.onCheckAnswer();
+        const answer = await endpoint.connection.request(call);
+        endpoint.onCheckAnswer();
         return answer;
       });
     } catch (error) {
       if (error instanceof EndpointError) throw error;
       const reason = error instanceof Error ? error.message : String(error);
-      throw new EndpointError(`${member.name}: ${reason}`, { reach: "unreached" });
+      throw new EndpointError(`${endpoint.name}: ${reason}`, { reach: "unreached" });
     }
   }
 
-  #onAnswer(member: Member, method: string): void {
-    const wasDown = member.reason;
-    member.onAnswer(method);
+  #onAnswer(endpoint: Endpoint, method: string): void {
+    const wasDown = endpoint.reason;
+    endpoint.onAnswer(method);
     if (wasDown === undefined) return;
-    this.#options.logger.info("chain endpoint answers again", { endpoint: member.name });
+    this.#options.logger.info("chain endpoint answers again", { endpoint: endpoint.name });
     this.#choose();
   }
 
-  #onFailure(member: Member, { failure, failures }: { failure: EndpointError; failures: number }): void {
-    const wasDown = member.reason;
-    member.onFailure(failure, failures);
+  #onFailure(endpoint: Endpoint, { failure, failures }: { failure: EndpointError; failures: number }): void {
+    const wasDown = endpoint.reason;
+    endpoint.onFailure(failure, failures);
     if (this.#isClosed) return;
-    if (wasDown === undefined && member.reason !== undefined) {
-      this.#options.logger.warn("chain endpoint lost", { endpoint: member.name, reason: failure.message });
+    if (wasDown === undefined && endpoint.reason !== undefined) {
+      this.#options.logger.warn("chain endpoint lost", { endpoint: endpoint.name, reason: failure.message });
       this.#schedulePatrol();
     }
     this.#choose();
@@ -211,74 +214,76 @@ export class EndpointSet implements EvmProvider {
 
   /** Keeps the endpoint in use while it is healthy; otherwise uses the first healthy one, else the first that is not down. */
   #choose(): void {
-    const isWell = (member: Member): boolean => member.failures === 0 && !this.#isBehind(member);
+    const isWell = (endpoint: Endpoint): boolean => endpoint.failures === 0 && !this.#isBehind(endpoint);
     if (isWell(this.#current)) return;
-    const next = this.#members.find(isWell) ?? this.#members.find((member) => member.reason === undefined);
+    const next = this.#endpoints.find(isWell) ?? this.#endpoints.find((endpoint) => endpoint.reason === undefined);
     if (next !== undefined) this.#use(next);
   }
 
-  #use(member: Member): void {
-    if (member === this.#current) return;
+  #use(endpoint: Endpoint): void {
+    if (endpoint === this.#current) return;
     const from = this.#current.name;
-    this.#current = member;
-    this.#options.logger.info("chain endpoint changed", { from, to: member.name });
-    void this.#subscription.refresh(member);
+    this.#current = endpoint;
+    this.#options.logger.info("chain endpoint changed", { from, to: endpoint.name });
+    void this.#subscription.refresh(endpoint);
   }
 
   /** Endpoints to ask, best first. Skips those on hold; a lagging one is asked only if no other is better. */
-  #order(method: string): readonly Member[] {
-    const open = this.#members.filter((member) => !member.isHeld);
-    const rank = (member: Member): number =>
-      (member.reason === undefined ? 0 : 8) +
-      (this.#isBehind(member) ? 4 : 0) +
-      (member.isLate(method) ? 2 : 0) +
-      (member === this.#current ? 0 : 1);
+  #order(method: string): readonly Endpoint[] {
+    const open = this.#endpoints.filter((endpoint) => !endpoint.isHeld);
+    const rank = (endpoint: Endpoint): number =>
+      (endpoint.reason === undefined ? 0 : 8) +
+      (this.#isBehind(endpoint) ? 4 : 0) +
+      (endpoint.isLate(method) ? 2 : 0) +
+      (endpoint === this.#current ? 0 : 1);
     const sorted = open.toSorted((a, b) => rank(a) - rank(b));
-    return sorted.filter((member, index) => index === 0 || !this.#isBehind(member));
+    return sorted.filter((endpoint, index) => index === 0 || !this.#isBehind(endpoint));
   }
 
-  #isBehind({ head }: Member): boolean {
-    const best = Math.max(...this.#members.map((member) => (member.reason === undefined ? (member.head ?? -1) : -1)));
+  #isBehind({ head }: Endpoint): boolean {
+    const best = Math.max(
+      ...this.#endpoints.map((endpoint) => (endpoint.reason === undefined ? (endpoint.head ?? -1) : -1)),
+    );
     return head !== undefined && head < best - lagBlocksMax;
   }
 
   /** One error for all endpoints; `unknown` if any of them may have processed the request. */
-  #summarise(failures: ReadonlyMap<Member, EndpointError>): EndpointError {
+  #summarise(failures: ReadonlyMap<Endpoint, EndpointError>): EndpointError {
     const reach = isMaybeDone(failures) ? "unknown" : "unreached";
-    const reasons = this.#members.flatMap((member) => failures.get(member)?.message ?? member.reason ?? []);
+    const reasons = this.#endpoints.flatMap((endpoint) => failures.get(endpoint)?.message ?? endpoint.reason ?? []);
     return new EndpointError(reasons.join("; "), { reach });
   }
 
   #reasons(): string {
-    return this.#members.flatMap(({ reason }) => reason ?? []).join("; ");
+    return this.#endpoints.flatMap(({ reason }) => reason ?? []).join("; ");
   }
 
-  #createMember(address: string): Member {
+  #createEndpoint(address: string): Endpoint {
     const { clock, timeoutMs } = this.#options;
     const connection = createConnection(address, {
       clock,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
       events: {
-        onNotification: (notification) => this.#subscription.onNotification(member, notification),
-        onLost: () => this.#onLost(member),
+        onNotification: (notification) => this.#subscription.onNotification(endpoint, notification),
+        onLost: () => this.#onLost(endpoint),
       },
     });
-    const member = new Member(connection, clock);
-    return member;
+    const endpoint = new Endpoint(connection, clock);
+    return endpoint;
   }
 
   /** Detaches the endpoint's subscriptions, and has its chain checked again: after a reconnect, the address may serve another chain. */
-  #onLost(member: Member): void {
-    member.isChecked = false;
-    if (!member.connection.canNotify) return;
-    this.#subscription.onLost(member);
+  #onLost(endpoint: Endpoint): void {
+    endpoint.isChecked = false;
+    if (!endpoint.connection.canNotify) return;
+    this.#subscription.onLost(endpoint);
     if (!this.#isClosed) this.#schedulePatrol();
   }
 
   #schedulePatrol(): void {
     this.#cancelPatrol?.();
     if (this.#isClosed) return;
-    const isUrgent = this.#members.some(({ reason }) => reason !== undefined) || this.#subscription.isRenewable;
+    const isUrgent = this.#endpoints.some(({ reason }) => reason !== undefined) || this.#subscription.isRenewable;
     const delayMs = isUrgent ? urgentPatrolMs : patrolMs;
     this.#cancelPatrol = this.#options.clock.after(delayMs, () => void this.#patrol());
   }
@@ -289,35 +294,38 @@ export class EndpointSet implements EvmProvider {
    */
   async #patrol(): Promise<void> {
     const known = this.#expected.genesisHash !== undefined;
-    const open = this.#members.filter((member) => !member.isHeld);
-    await Promise.all((known ? open : open.slice(0, 1)).map(async (member) => this.#lookAt(member)));
+    const open = this.#endpoints.filter((endpoint) => !endpoint.isHeld);
+    await Promise.all((known ? open : open.slice(0, 1)).map(async (endpoint) => this.#lookAt(endpoint)));
     if (this.#isClosed) return;
-    const first = this.#members.find((member) => member.failures === 0 && member.isChecked && !this.#isBehind(member));
+    const first = this.#endpoints.find(
+      (endpoint) => endpoint.failures === 0 && endpoint.isChecked && !this.#isBehind(endpoint),
+    );
     if (first !== undefined) this.#use(first);
     await this.#subscription.refresh(this.#current);
     this.#schedulePatrol();
   }
 
   /** Reads an endpoint's newest block. If this block is lower than before, checks the chain: the endpoint may serve another chain. */
-  async #readHead(member: Member): Promise<number> {
-    const head = findCount(await this.#askMember(member, { method: "eth_blockNumber" }));
-    if (head === undefined) throw new EndpointError(`${member.name}: returned no block number`, { reach: "unreached" });
-    if (head < (member.head ?? 0)) await this.#check(member);
-    member.head = head;
+  async #readHead(endpoint: Endpoint): Promise<number> {
+    const head = findCount(await this.#askEndpoint(endpoint, { method: "eth_blockNumber" }));
+    if (head === undefined)
+      throw new EndpointError(`${endpoint.name}: returned no block number`, { reach: "unreached" });
+    if (head < (endpoint.head ?? 0)) await this.#check(endpoint);
+    endpoint.head = head;
     return head;
   }
 
-  async #lookAt(member: Member): Promise<void> {
+  async #lookAt(endpoint: Endpoint): Promise<void> {
     try {
-      await this.#readHead(member);
+      await this.#readHead(endpoint);
     } catch (error) {
-      this.#options.logger.debug("chain endpoint not checked", { endpoint: member.name, error });
+      this.#options.logger.debug("chain endpoint not checked", { endpoint: endpoint.name, error });
     }
   }
 }
 
 /** Whether an endpoint may have processed the request. */
-function isMaybeDone(failures: ReadonlyMap<Member, EndpointError>): boolean {
+function isMaybeDone(failures: ReadonlyMap<Endpoint, EndpointError>): boolean {
   return [...failures.values()].some((failure) => failure.reach === "unknown");
 }
 
@@ -326,22 +334,25 @@ function isForNext(error: unknown): error is EndpointError {
 }
 
 /** @throws RpcAnswerError if the answer to a request for logs is no list of logs, so that the next endpoint is asked. */
-function checkLogs(answer: unknown, { member, method }: { readonly member: Member; readonly method: string }): void {
+function checkLogs(
+  answer: unknown,
+  { endpoint, method }: { readonly endpoint: Endpoint; readonly method: string },
+): void {
   if (method !== "eth_getLogs" || isLogList(answer)) return;
-  throw new RpcAnswerError(`${member.name}: returned no list of logs`, { code: 0 });
+  throw new RpcAnswerError(`${endpoint.name}: returned no list of logs`, { code: 0 });
 }
 
 /** Converts an internal error of a chain node, which may have the transaction. Such an error does not count against the endpoint, which answers. */
-function toSendError(error: unknown, member: Member): unknown {
+function toSendError(error: unknown, endpoint: Endpoint): unknown {
   if (!(error instanceof RpcAnswerError) || toSendFailure(error).kind !== "connection") return error;
-  return new EndpointError(`${member.name}: ${error.message}`, { reach: "unknown" });
+  return new EndpointError(`${endpoint.name}: ${error.message}`, { reach: "unknown" });
 }
 
 /** The failure that counts against an endpoint; undefined if the endpoint answered, or if a size was the cause. */
-function toEndpointError(error: unknown, member: Member): EndpointError | undefined {
+function toEndpointError(error: unknown, endpoint: Endpoint): EndpointError | undefined {
   if (error instanceof EndpointError) return isForNext(error) ? error : undefined;
   if (error instanceof RpcAnswerError && toRpcFailure(error).kind === "unreached") {
-    return new EndpointError(`${member.name}: ${error.message}`, { reach: "unreached" });
+    return new EndpointError(`${endpoint.name}: ${error.message}`, { reach: "unreached" });
   }
   return undefined;
 }

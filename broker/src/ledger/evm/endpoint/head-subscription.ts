@@ -3,7 +3,7 @@ import { readHeader } from "./rpc.ts";
 import type { Notification, RpcCall } from "./connection.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
-import type { Member } from "./member.ts";
+import type { Endpoint } from "./endpoint.ts";
 
 /** Pause after an endpoint refused the subscription, before it is asked for one again, in milliseconds. The loss of its connection ends the pause. */
 const refusedMs = 60_000;
@@ -11,7 +11,7 @@ const refusedMs = 60_000;
 export interface HeadSubscriptionOptions {
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly ask: (member: Member, call: RpcCall) => Promise<unknown>;
+  readonly ask: (endpoint: Endpoint, call: RpcCall) => Promise<unknown>;
   readonly askAny: (call: RpcCall) => Promise<unknown>;
 }
 
@@ -23,9 +23,9 @@ export class HeadSubscription {
   readonly #options: HeadSubscriptionOptions;
   #listener: ((head: unknown) => void) | undefined;
   /** The endpoint that serves the subscription, and the endpoint's identifier for it; undefined while the subscription is detached. */
-  #place: { readonly member: Member; readonly id: unknown } | undefined;
+  #place: { readonly endpoint: Endpoint; readonly id: unknown } | undefined;
   /** The endpoint that refused the subscription last, and until when that endpoint is not asked again. */
-  #refusal: { readonly member: Member; readonly until: number } | undefined;
+  #refusal: { readonly endpoint: Endpoint; readonly until: number } | undefined;
   /** The newest block that was reported; -1 before the first. */
   #head = -1;
   #isMoving = false;
@@ -45,30 +45,30 @@ export class HeadSubscription {
   }
 
   /** Subscribes at this endpoint; if that fails, later. Returns a function that ends the subscription and never rejects. */
-  async start(listener: (head: unknown) => void, member: Member): Promise<() => Promise<void>> {
+  async start(listener: (head: unknown) => void, endpoint: Endpoint): Promise<() => Promise<void>> {
     this.#listener = listener;
     this.#isMoving = true;
-    await this.#tryAttach(member);
+    await this.#tryAttach(endpoint);
     return async () => {
       this.close();
       await this.#release();
     };
   }
 
-  onNotification(member: Member, { subscription, result }: Notification): void {
-    if (this.#place?.member === member && this.#place.id === subscription) this.#notify(result);
+  onNotification(endpoint: Endpoint, { subscription, result }: Notification): void {
+    if (this.#place?.endpoint === endpoint && this.#place.id === subscription) this.#notify(result);
   }
 
-  onLost(member: Member): void {
-    if (this.#place?.member === member) this.#place = undefined;
-    if (this.#refusal?.member === member) this.#refusal = undefined;
+  onLost(endpoint: Endpoint): void {
+    if (this.#place?.endpoint === endpoint) this.#place = undefined;
+    if (this.#refusal?.endpoint === endpoint) this.#refusal = undefined;
   }
 
   /** Moves the subscription to this endpoint, detaches it if the endpoint cannot notify, and reports a newest block that it missed. Never rejects. */
-  async refresh(member: Member): Promise<void> {
+  async refresh(endpoint: Endpoint): Promise<void> {
     if (this.#listener === undefined) return;
-    if (this.#place?.member !== member) await this.#reattach(member);
-    else if ((member.head ?? -1) > this.#head) await this.#notifyNewest();
+    if (this.#place?.endpoint !== endpoint) await this.#reattach(endpoint);
+    else if ((endpoint.head ?? -1) > this.#head) await this.#notifyNewest();
   }
 
   /** Reports no further heads. */
@@ -76,50 +76,50 @@ export class HeadSubscription {
     this.#listener = undefined;
   }
 
-  async #reattach(member: Member): Promise<void> {
+  async #reattach(endpoint: Endpoint): Promise<void> {
     if (this.#isMoving) return;
     this.#isMoving = true;
     await this.#release();
-    await this.#tryAttach(member);
+    await this.#tryAttach(endpoint);
     if (this.#place !== undefined) await this.#notifyNewest();
   }
 
   /** Attaches the subscription unless the endpoint cannot notify or refused it lately. Never rejects. */
-  async #tryAttach(member: Member): Promise<void> {
+  async #tryAttach(endpoint: Endpoint): Promise<void> {
     try {
-      await this.#attach(member);
+      await this.#attach(endpoint);
     } catch (error) {
-      if (error instanceof RpcAnswerError) this.#onRefusal(member, error);
-      else this.#options.logger.debug("chain subscription not renewed", { endpoint: member.name, error });
+      if (error instanceof RpcAnswerError) this.#onRefusal(endpoint, error);
+      else this.#options.logger.debug("chain subscription not renewed", { endpoint: endpoint.name, error });
     } finally {
       this.#isMoving = false;
     }
   }
 
-  async #attach(member: Member): Promise<void> {
-    if (this.#refusal?.member !== member) this.#refusal = undefined;
+  async #attach(endpoint: Endpoint): Promise<void> {
+    if (this.#refusal?.endpoint !== endpoint) this.#refusal = undefined;
     else if (this.#options.clock.monotonic() < this.#refusal.until) return;
-    if (!member.connection.canNotify) return;
-    const id = await this.#options.ask(member, { method: "eth_subscribe", params: ["newHeads"] });
+    if (!endpoint.connection.canNotify) return;
+    const id = await this.#options.ask(endpoint, { method: "eth_subscribe", params: ["newHeads"] });
     this.#refusal = undefined;
-    this.#place = { member, id };
+    this.#place = { endpoint, id };
   }
 
-  #onRefusal(member: Member, error: RpcAnswerError): void {
+  #onRefusal(endpoint: Endpoint, error: RpcAnswerError): void {
     const { clock, logger } = this.#options;
     const level = this.#refusal === undefined ? "info" : "debug"; // A chain node without subscriptions refuses each attempt.
-    this.#refusal = { member, until: clock.monotonic() + refusedMs };
-    logger[level]("chain endpoint refused the subscription, polling it", { endpoint: member.name, error });
+    this.#refusal = { endpoint, until: clock.monotonic() + refusedMs };
+    logger[level]("chain endpoint refused the subscription, polling it", { endpoint: endpoint.name, error });
   }
 
   async #release(): Promise<void> {
     const place = this.#place;
     this.#place = undefined;
-    if (place === undefined || place.member.reason !== undefined) return;
+    if (place === undefined || place.endpoint.reason !== undefined) return;
     try {
-      await this.#options.ask(place.member, { method: "eth_unsubscribe", params: [place.id] });
+      await this.#options.ask(place.endpoint, { method: "eth_unsubscribe", params: [place.id] });
     } catch (error) {
-      this.#options.logger.debug("chain subscription not ended", { endpoint: place.member.name, error });
+      this.#options.logger.debug("chain subscription not ended", { endpoint: place.endpoint.name, error });
     }
   }
 

@@ -15,7 +15,7 @@ const lossesMax = 10;
 const lateMs = 60_000;
 
 /** One endpoint of a group, with its health. */
-export class Member {
+export class Endpoint {
   readonly connection: Connection;
   /** Number of the endpoint's newest known block. */
   head: number | undefined;
