@@ -13,7 +13,7 @@ import { Filters } from "./rpc/filters.ts";
 import { Subscriptions } from "./rpc/subscriptions.ts";
 import { toErrorMessage } from "./rpc-error.ts";
 import { type CloseOptions, explain } from "./storage/open-database.ts";
-import { isPassingFault } from "./storage/passing-fault.ts";
+import { isTransientFault } from "./storage/transient-fault.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("This file runs as a worker thread only: use startEmbeddedChain.");
@@ -139,7 +139,7 @@ async function stop({ chain }: RpcContext, options: CloseOptions): Promise<void>
 
 function toRefusal(file: string, error: unknown): ChainFileError {
   if (error instanceof ChainFileError) return error;
-  if (isPassingFault(error)) return explain(file, error);
+  if (isTransientFault(error)) return explain(file, error);
   // The file could be opened, so the failure comes from its content.
   const reason = (error instanceof Error ? error.message : String(error)).replace(/\.?$/, ".");
   return new ChainFileError(`The chain file ${file} is damaged: ${reason} Restore it from a backup.`, { cause: error });

@@ -23,7 +23,7 @@ import { NodeStore } from "../state/node-store.ts";
 import type { StateView } from "../state/state-view.ts";
 import type { ChainDatabase } from "../storage/chain-database.ts";
 import type { CloseOptions } from "../storage/open-database.ts";
-import { isPassingFault } from "../storage/passing-fault.ts";
+import { isTransientFault } from "../storage/transient-fault.ts";
 import type { Place } from "../storage/places.ts";
 import { BlockClock } from "./block-clock.ts";
 import { BlockReader } from "./block-reader.ts";
@@ -193,7 +193,7 @@ export class Chain implements ReadableChain {
       write(bytes);
       return true;
     } catch (error) {
-      if (isPassingFault(error)) throw error;
+      if (isTransientFault(error)) throw error;
       return false;
     }
   }
@@ -230,7 +230,7 @@ export class Chain implements ReadableChain {
     await new Promise((resolve) => setImmediate(resolve));
     const isMore = await this.#sealBlock().catch((error: unknown) => {
       if (error instanceof ChainDamagedError) this.#listener.damageFound(error);
-      else if (isPassingFault(error)) this.#retryLater(error instanceof Error ? error : new Error(String(error)));
+      else if (isTransientFault(error)) this.#retryLater(error instanceof Error ? error : new Error(String(error)));
       else throw error;
       return false;
     });

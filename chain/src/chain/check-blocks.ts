@@ -1,6 +1,6 @@
 import type { BlockRange, CheckedBlocks, DamagedBlock } from "../messages.ts";
 import type { ChainDatabase } from "../storage/chain-database.ts";
-import { isReadFault } from "../storage/passing-fault.ts";
+import { isReadFault } from "../storage/transient-fault.ts";
 import { BlockDamagedError, readVerifiedBlocks } from "./verified-blocks.ts";
 
 /** Compares blocks with their hashes until they amount to `bytesMax` bytes. Continues after a damaged block. */

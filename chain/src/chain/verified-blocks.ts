@@ -5,7 +5,7 @@ import { encodeReceipt } from "../blocks/receipt.ts";
 import { ChainDamagedError } from "../chain-damaged-error.ts";
 import type { BlockRange } from "../messages.ts";
 import type { ChainDatabase } from "../storage/chain-database.ts";
-import { isPassingFault } from "../storage/passing-fault.ts";
+import { isTransientFault } from "../storage/transient-fault.ts";
 
 /** A block in the file is missing, cannot be decoded, or does not match its hashes. */
 export class BlockDamagedError extends ChainDamagedError {
@@ -72,7 +72,7 @@ function reading<Result>(number: bigint, read: () => Result): Result {
   try {
     return read();
   } catch (error) {
-    if (error instanceof BlockDamagedError || isPassingFault(error)) throw error;
+    if (error instanceof BlockDamagedError || isTransientFault(error)) throw error;
     throw new BlockDamagedError(number, error instanceof Error ? error.message : String(error), error);
   }
 }

@@ -1,6 +1,6 @@
 import { emptyTrieRoot, isSameBytes, keccak256, toLatin1 } from "@stele/eth/node";
 import { ChainDamagedError } from "../chain-damaged-error.ts";
-import { isPassingFault } from "../storage/passing-fault.ts";
+import { isTransientFault } from "../storage/transient-fault.ts";
 import type { StateSource } from "./state-view.ts";
 
 /** The stored nodes and code of the state. */
@@ -40,7 +40,7 @@ function explained<Result>(read: () => Result): Result {
   try {
     return read();
   } catch (cause) {
-    if (isPassingFault(cause)) throw cause;
+    if (isTransientFault(cause)) throw cause;
     const words = cause instanceof Error ? cause.message : String(cause);
     throw new ChainDamagedError(`The state of the chain is damaged: ${words}.`, cause);
   }

@@ -11,7 +11,7 @@ import { decodeEffects, encodeEffects } from "./effects-codec.ts";
 import type { ChainEnd, HeadFile } from "./head-file.ts";
 import type { CloseOptions, OwnedDatabase } from "./open-database.ts";
 import { fromPlace, logKeys, type Place, toHashKey, toPlace } from "./places.ts";
-import { isPassingFault } from "./passing-fault.ts";
+import { isTransientFault } from "./transient-fault.ts";
 import { placesTable } from "./schema.ts";
 import { type BlockEffects, type IndexEntry, UnsavedEffects } from "./unsaved-effects.ts";
 
@@ -172,7 +172,7 @@ export class ChainDatabase implements StateDatabase {
     try {
       return this.#statements.selectEntries.all(key, place, limit) as IndexEntry[]; // The columns of the statement.
     } catch (error) {
-      if (isPassingFault(error)) throw error;
+      if (isTransientFault(error)) throw error;
       return undefined;
     }
   }
@@ -263,7 +263,7 @@ export class ChainDatabase implements StateDatabase {
     try {
       this.#database.exec("DROP TABLE places");
     } catch (error) {
-      if (isPassingFault(error)) throw error;
+      if (isTransientFault(error)) throw error;
       this.#database.exec(`ALTER TABLE places RENAME TO damaged_places_${this.savedUpTo}`);
     }
   }

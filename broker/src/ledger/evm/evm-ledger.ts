@@ -203,7 +203,7 @@ export class EvmLedger implements Ledger {
   }
 
   async *follow(after: BlockRef | undefined, signal: AbortSignal): AsyncGenerator<LedgerStep> {
-    yield* this.#started().feed.follow(after, signal);
+    yield* this.#started().tracker.follow(after, signal);
   }
 
   async finalBlockNumber(signal: AbortSignal): Promise<number> {
@@ -221,11 +221,11 @@ export class EvmLedger implements Ledger {
   }
 
   async settled(sender: Address | undefined, signal: AbortSignal): Promise<number | undefined> {
-    const { feed } = this.#started();
+    const { tracker } = this.#started();
     const isOwn = sender === undefined || sender === this.sender;
     const blockNumber = isOwn ? await this.#settledOwn(signal) : await this.#settledOf(sender, signal);
     // The chain node that answers may lag behind the one whose blocks were read.
-    return blockNumber === undefined ? undefined : Math.max(blockNumber, feed.tail);
+    return blockNumber === undefined ? undefined : Math.max(blockNumber, tracker.tail);
   }
 
   async #settledOwn(signal: AbortSignal): Promise<number | undefined> {
@@ -288,8 +288,8 @@ export class EvmLedger implements Ledger {
   #writable(): LedgerComponents {
     const components = this.#started();
     if (this.#base.options.maySign === false) throw notActivated();
-    const { guard, feed, heads } = components;
-    if (guard.outage !== undefined || feed.isRefused || heads.outage !== undefined)
+    const { guard, tracker, heads } = components;
+    if (guard.outage !== undefined || tracker.isRefused || heads.outage !== undefined)
       throw unreachable(this.#base.options.provider, components);
     return components;
   }

@@ -6,7 +6,7 @@ import type { ChainIdentity, EvmProvider, Rpc } from "./endpoint/rpc.ts";
 import type { EvmLedgerOptions } from "./evm-ledger-options.ts";
 import { ProofMaker } from "./proof/proof-maker.ts";
 import type { BatchVerifier } from "./read/batch-verifier.ts";
-import { BlockFeed } from "./read/block-feed.ts";
+import { BlockTracker } from "./read/block-tracker.ts";
 import { BlockReader } from "./read/block-reader.ts";
 import type { FinalityPolicy } from "./read/finality.ts";
 import { HeadWatcher } from "./read/head-watcher.ts";
@@ -48,7 +48,7 @@ export interface LedgerBase {
 interface ReadComponents {
   readonly heads: HeadWatcher;
   readonly reader: BlockReader;
-  readonly feed: BlockFeed;
+  readonly tracker: BlockTracker;
   readonly guard: RegistryGuard;
 }
 
@@ -119,15 +119,15 @@ function createReading(base: LedgerBase, { address }: Settled): ReadComponents {
   const pushed = new PushedBlocks(address);
   const heads = new HeadWatcher({ rpc, pushed, clock, logger, pollMs });
   const reader = new BlockReader({ rpc, registry: address, account: signer.address, verifier, pushed });
-  const feed = new BlockFeed({ rpc, reader, finality, isFinal, clock, logger });
+  const tracker = new BlockTracker({ rpc, reader, finality, isFinal, clock, logger });
   const guard = new RegistryGuard({ rpc, address, signer: signer.address, clock, logger });
-  return { heads, reader, feed, guard };
+  return { heads, reader, tracker, guard };
 }
 
 function createWriting(base: LedgerBase, settled: Settled, reading: ReadComponents): WriteComponents {
   const { rpc, options, signer, room } = base;
   const { address } = settled;
-  const { heads, feed, guard } = reading;
+  const { heads, tracker, guard } = reading;
   const registry = new Registry(rpc, { address, from: signer.address, onMissing: () => guard.onMissing() });
   const ownNonce = findOwnNonce(address, signer.address);
   const sender = new TransactionSender({
@@ -138,8 +138,8 @@ function createWriting(base: LedgerBase, settled: Settled, reading: ReadComponen
     feeBumpAfterMs: options.feeBumpAfterMs ?? defaultFeeBumpAfterMs,
     waitRemedy: options.isFinal === true ? ownChainRemedy : waitRemedy,
     head: () => heads.latest.number,
-    readUpTo: () => feed.tail,
-    isRead: (block) => feed.isRead(block),
+    readUpTo: () => tracker.tail,
+    isRead: (block) => tracker.isRead(block),
     onSent: () => (heads.isPolling ? heads.poke() : undefined),
     onOverdue: () => heads.poke(),
     estimateGas: (request) => estimateGas(base, request),
@@ -163,7 +163,7 @@ function createWriting(base: LedgerBase, settled: Settled, reading: ReadComponen
 function createWriters(
   { rpc, options, signer }: LedgerBase,
   { registry, transactions }: Pick<WriteComponents, "registry" | "transactions">,
-  { heads, feed }: ReadComponents,
+  { heads, tracker }: ReadComponents,
 ): OwnWriters | undefined {
   const { topicWriters, writers: accounts = [], memory = noMemory, clock, logger } = options;
   if (topicWriters !== "own") return undefined;
@@ -177,7 +177,7 @@ function createWriters(
     logger,
     send: (request) => transactions.change(request, new AbortController().signal), // Never aborts: the sender's deadline ends the call.
     head: () => heads.latest.number,
-    isBehind: () => feed.findShortage() !== undefined,
+    isBehind: () => tracker.findShortage() !== undefined,
   });
 }
 
@@ -196,13 +196,13 @@ async function estimateGas({ rpc, signer, gas, room }: LedgerBase, request: Tran
 
 /** Passes new heads and blocks to the components. */
 function connect({ room, gas }: LedgerBase, fees: FeePolicy, components: ReadComponents & WriteComponents): void {
-  const { heads, feed, guard, sender } = components;
+  const { heads, tracker, guard, sender } = components;
   heads.listen((head) => {
     fees.onHead(head);
     room.onHead(head.gasLimit, { gasFactor: gas.factor, price: priceOf(fees.current()) });
-    feed.onHead(head);
+    tracker.onHead(head);
   });
-  feed.listen({
+  tracker.listen({
     onRound: (round) => sender.onRound(round),
     onReorganised: (blockNumber) => {
       heads.onReorganised();
@@ -215,15 +215,15 @@ function connect({ room, gas }: LedgerBase, fees: FeePolicy, components: ReadCom
 /** Why the group cannot use the chain; undefined while it can, as far as known. */
 export function outageOf(
   provider: EvmProvider,
-  { heads, guard, feed }: Pick<LedgerComponents, "heads" | "guard" | "feed">,
+  { heads, guard, tracker }: Pick<LedgerComponents, "heads" | "guard" | "tracker">,
 ): Outage | undefined {
-  return provider.failure?.() ?? feed.findShortage() ?? guard.outage ?? feed.outage ?? heads.outage;
+  return provider.failure?.() ?? tracker.findShortage() ?? guard.outage ?? tracker.outage ?? heads.outage;
 }
 
 /** The error for a caller whose transaction was not sent. */
 export function unreachable(
   provider: EvmProvider,
-  components: Pick<LedgerComponents, "heads" | "guard" | "feed">,
+  components: Pick<LedgerComponents, "heads" | "guard" | "tracker">,
   journal?: JournalWriter,
 ): BrokerError {
   const reason = outageOf(provider, components)?.reason ?? journal?.failure ?? "nothing was sent";
@@ -241,10 +241,10 @@ export async function startComponents(
   components: LedgerComponents,
   { maySign = true }: EvmLedgerOptions,
 ): Promise<void> {
-  const { heads, feed, sender, writers } = components;
+  const { heads, tracker, sender, writers } = components;
   try {
     await heads.start();
-    await feed.start(heads.latest);
+    await tracker.start(heads.latest);
     if (!maySign) return;
     await sender.start();
     writers?.start();
@@ -256,13 +256,13 @@ export async function startComponents(
 
 /** Stops all components. Waits for the outcomes of pending transactions until `signal` aborts. */
 export async function stopComponents(
-  { sender, feed, heads, guard, writers }: LedgerComponents,
+  { sender, tracker, heads, guard, writers }: LedgerComponents,
   signal?: AbortSignal,
 ): Promise<void> {
   void guard.stop();
   const watched = writers?.stop();
   await sender.stop(signal);
-  await feed.stop();
+  await tracker.stop();
   await heads.stop();
   await watched;
 }

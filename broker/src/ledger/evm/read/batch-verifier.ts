@@ -8,7 +8,7 @@ import type { BatchFault } from "../../../ports/ledger.ts";
 const ownBytesMax = 16_777_216;
 
 /** A batch on the chain: the count and root that its publisher declared, which may be wrong, and its bytes. */
-export interface ClaimedBatch {
+export interface UnverifiedBatch {
   readonly count: number;
   readonly eventsRoot: Hex;
   readonly events: Uint8Array;
@@ -40,12 +40,12 @@ export class BatchVerifier {
   }
 
   /** Why the batch is malformed; undefined if it is valid or if this process wrote it. */
-  fault(batch: ClaimedBatch): { readonly fault: BatchFault; readonly reason: string } | undefined {
+  fault(batch: UnverifiedBatch): { readonly fault: BatchFault; readonly reason: string } | undefined {
     return this.#takeOwn(batch) ? undefined : findFault(batch, this.#rules);
   }
 
   /** Whether this process wrote the batch and has not read it back yet. A batch that returns again, as after a reorg, is verified like any other. */
-  #takeOwn(batch: ClaimedBatch): boolean {
+  #takeOwn(batch: UnverifiedBatch): boolean {
     const own = this.#own.get(batch.eventsRoot);
     if (own === undefined || own.count !== batch.count || Buffer.compare(own.events, batch.events) !== 0) return false;
     own.awaited -= 1;
@@ -73,7 +73,7 @@ export class BatchVerifier {
 
 /** As {@link BatchVerifier.fault}, for any batch. Without rules, events of any size are valid. */
 export function findFault(
-  batch: ClaimedBatch,
+  batch: UnverifiedBatch,
   rules: EventRules | undefined,
 ): { readonly fault: BatchFault; readonly reason: string } | undefined {
   try {

@@ -71,7 +71,7 @@ async function findIncluded(pending: Signed, { rpc, readUpTo, isRead }: FateOpti
     const receipt = await rpc.receipt(hash);
     if (receipt === undefined) continue;
     const { blockNumber, blockHash } = receipt;
-    // The feed will bring the logs of a block that is not read yet.
+    // The tracker will bring the logs of a block that is not read yet.
     if (blockNumber > readUpTo()) return { kind: "seen", blockNumber };
     // A chain node on another branch has another block there.
     if (await isRead({ number: blockNumber, hash: blockHash })) return { kind: "included", receipt };

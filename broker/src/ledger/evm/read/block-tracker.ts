@@ -18,7 +18,7 @@ import { StalledReading } from "./stalled-reading.ts";
 const shorterPollsMax = 8;
 const retryLimits = { delayMsMin: 50, delayMsMax: 5000 };
 
-export interface BlockFeedOptions {
+export interface BlockTrackerOptions {
   readonly rpc: Rpc;
   readonly reader: BlockReader;
   readonly finality: FinalityPolicy;
@@ -28,7 +28,7 @@ export interface BlockFeedOptions {
   readonly logger: Logger;
 }
 
-export interface FeedListener {
+export interface TrackerListener {
   /** Called with every round of new blocks, once, ascending, without a gap. */
   readonly onRound: (round: Round) => void;
   /**
@@ -39,13 +39,13 @@ export interface FeedListener {
 }
 
 /** Reads every new final block once for all followers; older blocks are read for each follower. */
-export class BlockFeed {
-  readonly #options: BlockFeedOptions;
+export class BlockTracker {
+  readonly #options: BlockTrackerOptions;
   readonly #stopping = new AbortController();
   readonly #changed = new Wakeup();
   readonly #recent = new RecentBlocks();
   readonly #reading: Reading;
-  /** The state of the feed's own reading, and of each follower's. */
+  /** The state of the tracker's own reading, and of each follower's. */
   readonly #readings = new Set<Reading>();
   /** The newest known block. */
   #head: Header | undefined;
@@ -54,16 +54,16 @@ export class BlockFeed {
   /** A head that is not processed yet. */
   #news: Header | undefined;
   #final = -1;
-  /** The newest block that the feed read; undefined before the first. */
+  /** The newest block that the tracker read; undefined before the first. */
   #tail: BlockRef | undefined;
   #shorterPolls = 0;
   /** The block after which the last follower began: an earlier run read up to it. */
   #begun = -1;
   #shortSince: number | undefined;
   #running: Promise<void> | undefined;
-  readonly #listeners: FeedListener[] = [];
+  readonly #listeners: TrackerListener[] = [];
 
-  constructor(options: BlockFeedOptions) {
+  constructor(options: BlockTrackerOptions) {
     this.#options = options;
     this.#reading = this.#createReading(this.#stopping.signal);
   }
@@ -79,7 +79,7 @@ export class BlockFeed {
   }
 
   /** Adds a listener; call it before `start`. */
-  listen(listener: FeedListener): void {
+  listen(listener: TrackerListener): void {
     this.#listeners.push(listener);
   }
 
@@ -88,12 +88,12 @@ export class BlockFeed {
     await this.#running;
   }
 
-  /** The newest block that the feed read; -1 before the first. */
+  /** The newest block that the tracker read; -1 before the first. */
   get tail(): number {
     return this.#tail?.number ?? -1;
   }
 
-  /** Whether a block up to the tail is on the branch that the feed read. @throws RpcFailure. */
+  /** Whether a block up to the tail is on the branch that the tracker read. @throws RpcFailure. */
   async isRead(block: BlockRef): Promise<boolean> {
     if (this.#options.isFinal) return true;
     const name = this.#recent.findName(block.number);
@@ -167,7 +167,7 @@ export class BlockFeed {
     }
   }
 
-  /** `held` if `at`, after which a follower begins, is on the branch that the feed read, else `gone`; `none` while the feed has not read that far. */
+  /** `held` if `at`, after which a follower begins, is on the branch that the tracker read, else `gone`; `none` while the tracker has not read that far. */
   async #hold(at: BlockRef | undefined, reading: Reading): Promise<"held" | "gone" | "none"> {
     if (at === undefined || this.tail < at.number) return "none";
     const name = this.#recent.findName(at.number);
@@ -249,7 +249,7 @@ export class BlockFeed {
     });
     const ancestor = names[place];
     if (ancestor !== undefined && ancestor.hash === this.#tail?.hash) {
-      throw new RpcFailure("refused", "the chain has no child of the newest block that the feed read", {
+      throw new RpcFailure("refused", "the chain has no child of the newest block that was read", {
         cause: ancestor,
       });
     }
@@ -345,7 +345,7 @@ export class BlockFeed {
   }
 }
 
-/** State of one reader: the feed itself, or a follower. */
+/** State of one reader: the tracker itself, or a follower. */
 interface Reading {
   readonly size: RangeSize;
   readonly stall: StalledReading;

@@ -5,7 +5,7 @@ import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
 import { silentLogger } from "../../../lib/logger.ts";
 import type { BlockRef, LedgerBlock } from "../../../ports/ledger.ts";
 import { BatchVerifier } from "./batch-verifier.ts";
-import { BlockFeed } from "./block-feed.ts";
+import { BlockTracker } from "./block-tracker.ts";
 import { BlockReader } from "./block-reader.ts";
 import { FinalityPolicy } from "./finality.ts";
 import { Rpc } from "../endpoint/rpc.ts";
@@ -33,16 +33,16 @@ const stepArbitrary = fc.oneof(
 );
 type Step = typeof stepArbitrary extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** A feed on a fake chain, and the blocks that its follower holds. */
+/** A tracker on a fake chain, and the blocks that its follower holds. */
 class World {
   readonly node = new FakeNode(registry);
   readonly clock = new VirtualClock();
   readonly rpc = new Rpc(this.node);
-  readonly feed: BlockFeed;
+  readonly tracker: BlockTracker;
   readonly ended = new AbortController();
   blocks: LedgerBlock[] = [];
   reorganisations = 0;
-  /** Reorganisations whose last common block the feed named. */
+  /** Reorganisations whose last common block the tracker named. */
   namedForks = 0;
   #marks = 0;
 
@@ -56,7 +56,7 @@ class World {
       verifier: new BatchVerifier(),
     });
     const finality = new FinalityPolicy(this.rpc, confirmations === 0 ? "latest" : confirmations);
-    this.feed = new BlockFeed({
+    this.tracker = new BlockTracker({
       rpc: this.rpc,
       reader,
       finality,
@@ -81,13 +81,13 @@ class World {
   }
 
   async look(): Promise<void> {
-    this.feed.onHead(await this.rpc.header("latest"));
+    this.tracker.onHead(await this.rpc.header("latest"));
     await this.clock.advance(6_000);
   }
 
   async follow(): Promise<void> {
     while (!this.ended.signal.aborted) {
-      for await (const step of this.feed.follow(this.blocks.at(-1), this.ended.signal)) {
+      for await (const step of this.tracker.follow(this.blocks.at(-1), this.ended.signal)) {
         if (step.kind === "blocks") this.blocks.push(...step.blocks);
         else await this.#cutBack(step.common);
       }
@@ -117,7 +117,7 @@ async function check(
   options: { confirmations: number; lags: readonly number[] },
 ): Promise<World> {
   const world = new World(options.confirmations, options.lags);
-  await world.feed.start(await world.rpc.header("latest"));
+  await world.tracker.start(await world.rpc.header("latest"));
   const following = world.follow();
   for (const step of steps) {
     world.run(step);
@@ -126,7 +126,7 @@ async function check(
   for (let index = 0; index <= options.confirmations; index += 1) world.node.seal([]);
   for (let looks = 0; looks < 40; looks += 1) await world.look();
   world.ended.abort();
-  await world.feed.stop();
+  await world.tracker.stop();
   await following;
   return world;
 }

@@ -16,7 +16,7 @@ const TEXTS: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether SQLite failed for a temporary reason, and not because of the file's content. */
-export function isPassingFault(error: unknown): boolean {
+export function isTransientFault(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = findCode(error);
   return code === undefined ? TEXTS.has(error.message) : CODES.has(code);
