@@ -23,6 +23,7 @@ import { HandOver } from "./hand-over.ts";
 import { compareOwned, type GroupPage, type RunningWorker } from "./owned-subscriptions.ts";
 import type { Member, Membership } from "./member.ts";
 import { Recurrence } from "./recurrence.ts";
+import { whileMember } from "./while-member.ts";
 
 export interface DeliveriesOptions {
   readonly coordinator: Coordinator;
@@ -137,14 +138,12 @@ export class Deliveries {
   }
 
   async #run(): Promise<void> {
-    const { signal } = this.#stopping;
-    while (!signal.aborted) {
-      const membership = await this.#options.member.membership(signal);
-      if (membership !== undefined) await this.#serve(membership, signal);
-    }
+    await whileMember(this.#options.member, this.#stopping.signal, (membership, signal) =>
+      this.#serve(membership, signal),
+    );
   }
 
-  async #serve(membership: Membership, stopping: AbortSignal): Promise<void> {
+  async #serve(membership: Membership, signal: AbortSignal): Promise<void> {
     const { ended } = membership;
     let stopped: Promise<void> = Promise.resolve();
     const stopAll = (): void => void (stopped = this.#stopAll());
@@ -152,7 +151,7 @@ export class Deliveries {
     if (ended.aborted) stopAll();
     this.#membership = membership;
     this.#trouble.done();
-    await this.#recurrence.run(() => this.#lookNoting(membership), AbortSignal.any([ended, stopping]));
+    await this.#recurrence.run(() => this.#lookNoting(membership), signal);
     await stopped;
   }
 

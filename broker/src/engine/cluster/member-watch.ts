@@ -55,7 +55,7 @@ export class MemberWatch {
   }
 
   async #run(): Promise<void> {
-    await whileMember(this.#options.member, this.#stopping.signal, (nodeId, signal) =>
+    await whileMember(this.#options.member, this.#stopping.signal, ({ nodeId }, signal) =>
       this.#recurrence.run(() => this.#look(nodeId), signal),
     );
   }

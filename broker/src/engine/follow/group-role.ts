@@ -1,5 +1,6 @@
 import type { Coordinator, GroupLease, Hint } from "../../ports/coordinator.ts";
 import type { Member, Membership } from "../cluster/member.ts";
+import { whileMember } from "../cluster/while-member.ts";
 import { pause } from "../../lib/pause.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 import type { Admission } from "./admission.ts";
@@ -80,17 +81,14 @@ export class GroupRole implements Role {
   /** For each membership in turn: waits until this node has reserved its signer, and then until the membership ends. */
   async #joinInTurn(signal: AbortSignal): Promise<void> {
     const { member, admission } = this.#options;
-    while (!signal.aborted) {
-      const membership = await member.membership(signal);
-      if (membership === undefined) return;
-      const until = AbortSignal.any([signal, membership.ended]);
+    await whileMember(member, signal, async (membership, until) => {
       await admission.keepSigner(membership, until);
       this.#membership = membership;
       this.#tryAt = Number.NEGATIVE_INFINITY;
       this.#look();
       await aborted(until);
       this.#membership = undefined;
-    }
+    });
   }
 
   get #isWatching(): boolean {

@@ -1,4 +1,3 @@
-import { backoffDelayMs } from "../../lib/backoff.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Randomness } from "../../ports/randomness.ts";
@@ -7,6 +6,7 @@ import { pause } from "../../lib/pause.ts";
 import { Follower, type FollowerOptions } from "./follower.ts";
 import type { Restarter } from "./restarter.ts";
 import { type Role, untilCaughtUp } from "./role.ts";
+import { retryDelayMs } from "./term.ts";
 
 export interface LoneRoleOptions extends FollowerOptions {
   readonly clock: Clock;
@@ -53,7 +53,7 @@ export class LoneRole implements Role {
   }
 
   async #run(): Promise<void> {
-    const { ledger, progress, health, restarter } = this.#options;
+    const { ledger, progress, health, restarter, clock, limits } = this.#options;
     const { signal } = this.#stopping;
     for (let failures = 0; !signal.aborted; ) {
       try {
@@ -69,15 +69,8 @@ export class LoneRole implements Role {
         failures += 1;
         health.failed(error);
         this.#trouble.failed(error);
-        await this.#pauseAfter(failures);
+        await pause(clock, retryDelayMs(failures, { ...this.#options, delayMsMax: limits.followDelayMsMax }), signal);
       }
     }
-  }
-
-  async #pauseAfter(failures: number): Promise<void> {
-    const { clock, limits, randomness } = this.#options;
-    const { followDelayMsMin: delayMsMin, followDelayMsMax: delayMsMax } = limits;
-    const delayMs = backoffDelayMs(failures, { delayMsMin, delayMsMax, fraction: randomness.fraction() });
-    await pause(clock, delayMs, this.#stopping.signal);
   }
 }

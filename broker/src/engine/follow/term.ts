@@ -155,11 +155,11 @@ export class Term {
   }
 }
 
-/** Wait after `failures` failures in a row, in milliseconds, for a node that shares the store. */
+/** Wait after `failures` failures in a row, in milliseconds. `delayMsMax` is left out by a node that shares the store. */
 export function retryDelayMs(
   failures: number,
-  { randomness, limits }: { readonly randomness: Randomness; readonly limits: EngineLimits },
+  options: { readonly randomness: Randomness; readonly limits: EngineLimits; readonly delayMsMax?: number },
 ): number {
-  const { followDelayMsMin: delayMsMin } = limits;
-  return backoffDelayMs(failures, { delayMsMin, delayMsMax: retryDelayMsMax, fraction: randomness.fraction() });
+  const { randomness, limits, delayMsMax = retryDelayMsMax } = options;
+  return backoffDelayMs(failures, { delayMsMin: limits.followDelayMsMin, delayMsMax, fraction: randomness.fraction() });
 }
