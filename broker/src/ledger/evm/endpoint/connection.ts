@@ -1,3 +1,5 @@
+import type { Clock } from "../../../ports/clock.ts";
+
 /** One JSON-RPC request, before it has an id. */
 export interface RpcCall {
   readonly method: string;
@@ -15,6 +17,12 @@ export interface ConnectionEvents {
   readonly onNotification: (notification: Notification) => void;
   /** A connection was lost, with its subscriptions, or could not be opened. */
   readonly onLost: (reason: string) => void;
+}
+
+export interface ConnectionOptions {
+  readonly clock: Clock;
+  readonly events: ConnectionEvents;
+  readonly timeoutMs?: number;
 }
 
 /** A connection to one endpoint. It connects at the first request, and again after a loss. Each request has a timeout. */

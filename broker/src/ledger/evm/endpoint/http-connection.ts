@@ -14,7 +14,7 @@ import {
   readAnswer,
   requestTimeoutMs,
 } from "./answer.ts";
-import type { Connection, ConnectionEvents, RpcCall } from "./connection.ts";
+import type { Connection, ConnectionOptions, RpcCall } from "./connection.ts";
 import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
 
 /** Upper bound on the HTTP connections to one endpoint; further requests wait for a free one, within their timeout. */
@@ -27,12 +27,6 @@ const singlesMs = 600_000;
 const batchRefusals: ReadonlySet<number> = new Set([400, 405, 413, 415, 422, 501]);
 /** Error codes with which endpoints refuse batches: parse error and invalid request (JSON-RPC 2.0, section 5.1). */
 const batchRefusalCodes: ReadonlySet<number> = new Set([-32700, -32600]);
-
-export interface HttpConnectionOptions {
-  readonly clock: Clock;
-  readonly timeoutMs?: number;
-  readonly events: Pick<ConnectionEvents, "onLost">;
-}
 
 /** JSON-RPC over HTTP: one POST per request or batch on persistent connections, no redirects, no retries. */
 export class HttpConnection implements Connection {
@@ -47,7 +41,7 @@ export class HttpConnection implements Connection {
   /** Until when `requestAll` sends single requests, on the monotonic clock. */
   #singlesUntil = Number.NEGATIVE_INFINITY;
 
-  constructor(address: EndpointAddress, options: HttpConnectionOptions) {
+  constructor(address: EndpointAddress, options: ConnectionOptions) {
     const { origin, pathname, search } = new URL(address.text);
     this.#address = address;
     this.#clock = options.clock;

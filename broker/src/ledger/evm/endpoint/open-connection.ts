@@ -1,16 +1,9 @@
-import type { Clock } from "../../../ports/clock.ts";
 import { EndpointAddress } from "./address.ts";
-import type { Connection, ConnectionEvents } from "./connection.ts";
+import type { Connection, ConnectionOptions } from "./connection.ts";
 import { HttpConnection } from "./http-connection.ts";
 import { openIpc } from "./ipc-channel.ts";
 import { SocketConnection } from "./socket-connection.ts";
 import { openWebSocket } from "./ws-channel.ts";
-
-export interface ConnectionOptions {
-  readonly clock: Clock;
-  readonly events: ConnectionEvents;
-  readonly timeoutMs?: number;
-}
 
 /** The connection for an address, by its scheme: `http`, `https`, `ws`, `wss` or `ipc`. It connects at the first request. */
 export function createConnection(text: string, options: ConnectionOptions): Connection {

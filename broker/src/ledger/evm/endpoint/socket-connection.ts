@@ -1,19 +1,15 @@
 import { createDeferred, type Deferred } from "../../../lib/deferred.ts";
-import type { Clock } from "../../../ports/clock.ts";
 import type { EndpointAddress } from "./address.ts";
 import { connectTimeoutMs, parseObject, type RawAnswer, readAnswer, requestTimeoutMs } from "./answer.ts";
 import type { Channel, OpenChannel } from "./channel.ts";
-import type { Connection, ConnectionEvents, RpcCall } from "./connection.ts";
+import type { Connection, ConnectionOptions, RpcCall } from "./connection.ts";
 import { EndpointError } from "./endpoint-error.ts";
 
 /** Upper bound on the requests in progress on one WebSocket or IPC connection; further ones fail. */
 const requestsMax = 1024;
 
-export interface SocketConnectionOptions {
-  readonly clock: Clock;
+export interface SocketConnectionOptions extends ConnectionOptions {
   readonly open: OpenChannel;
-  readonly events: ConnectionEvents;
-  readonly timeoutMs?: number;
 }
 
 interface Pending {
