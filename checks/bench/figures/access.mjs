@@ -5,7 +5,7 @@ import { toFigure } from "../lib/figure.mjs";
 import { publishLoad } from "../lib/load.mjs";
 import { createDataFolder, removeDataFolder, startBroker, startGuardedBroker, topic } from "../lib/servers.mjs";
 import { waitFor } from "../lib/wait-for.mjs";
-import { manyOf, repeat, shortDurations } from "./access/rounds.mjs";
+import { manyOf, repeat, shortDurations } from "../lib/rounds.mjs";
 import { measureWrongLogIns } from "./access/wrong-log-ins.mjs";
 
 const connections = 64;

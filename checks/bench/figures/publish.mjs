@@ -1,5 +1,6 @@
 import { toFigure } from "../lib/figure.mjs";
 import { publishLoad } from "../lib/load.mjs";
+import { repeat } from "../lib/rounds.mjs";
 import { createDataFolder, removeDataFolder, startBareFastify, startBroker } from "../lib/servers.mjs";
 
 const residentMbMax = 400;
@@ -85,13 +86,6 @@ async function measureRound(servers, plan) {
 }
 
 /** Runs once unmeasured, so that the servers' JIT compilers are warm, then `rounds` times. */
-async function repeat({ rounds }, run) {
-  await run();
-  const results = [];
-  for (let round = 0; round < rounds; round += 1) results.push(await run());
-  return results;
-}
-
 async function withServers(context, { isBatchingOffToo }, use) {
   const folders = [];
   const servers = {};

@@ -1,8 +1,8 @@
 import { existsSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Child } from "./child.mjs";
+import { findFreePorts } from "./free-ports.mjs";
 import { findNatsServer } from "./nats.mjs";
 import { findProgram } from "./programs.mjs";
 import { Server, startBroker } from "./servers.mjs";
@@ -31,7 +31,7 @@ export function findMqttServers({ main, leaveOut }) {
 
 /** Starts the broker. The result has its HTTP port in `httpPort` and its MQTT port in `port`. */
 export async function startMqttBroker({ main, dataDir }) {
-  const mqttPort = await findFreePort();
+  const [mqttPort] = await findFreePorts(1);
   const server = await startBroker({ main, dataDir, settings: { STELE_MQTT_PORT: String(mqttPort) } });
   server.httpPort = server.port;
   server.port = mqttPort;
@@ -40,7 +40,7 @@ export async function startMqttBroker({ main, dataDir }) {
 
 /** Starts Mosquitto without persistence, so that it keeps everything in memory. */
 async function startMosquitto({ file, dataDir, more = [] }) {
-  const port = await findFreePort();
+  const [port] = await findFreePorts(1);
   const config = join(dataDir, "mosquitto.conf");
   const settings = [
     `listener ${port} 127.0.0.1`,
@@ -57,7 +57,7 @@ async function startMosquitto({ file, dataDir, more = [] }) {
 
 /** Starts Mosquitto, with MQTT over WebSockets at `webPort` too. */
 export async function startMosquittoWeb({ file, dataDir }) {
-  const webPort = await findFreePort();
+  const [webPort] = await findFreePorts(1);
   const server = await startMosquitto({
     file,
     dataDir,
@@ -87,12 +87,4 @@ async function startNatsMqtt({ file, dataDir }) {
   const [, port] = await child.waitFor(/Listening for MQTT clients on \S+127\.0\.0\.1:(\d+)/);
   await child.waitFor(/Server is ready/);
   return new Server(child, Number(port));
-}
-
-async function findFreePort() {
-  const server = createServer();
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -1,8 +1,7 @@
 import { realpathSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
-import { once } from "node:events";
 import { basename, dirname, join } from "node:path";
 import { Child } from "./child.mjs";
+import { findFreePorts } from "./free-ports.mjs";
 import { findProgram } from "./programs.mjs";
 import { Server } from "./servers.mjs";
 
@@ -67,13 +66,4 @@ export async function startRabbitMq({ file, dataDir }) {
     throw error;
   }
   return new RabbitMq({ child, port, mapper });
-}
-
-/** Finds `count` free ports. Listens on all of them at the same time, so that they differ. */
-async function findFreePorts(count) {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
-  await Promise.all(servers.map((server) => once(server, "listening")));
-  const ports = servers.map((server) => server.address().port);
-  await Promise.all(servers.map((server) => once(server.close(), "close")));
-  return ports;
 }

@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { publishLoad, wrongLogIns } from "../../lib/load.mjs";
 import { toFigure } from "../../lib/figure.mjs";
 import { startBareRefuser } from "../../lib/servers.mjs";
-import { manyOf, repeat, shortDurations } from "./rounds.mjs";
+import { manyOf, repeat, shortDurations } from "../../lib/rounds.mjs";
 
 const perSecond = 10_000;
 /** Connections of the honest clients, which publish with a pause or without one. */
