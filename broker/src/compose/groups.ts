@@ -69,9 +69,9 @@ async function toOptions(group: GroupConfig, parts: GroupOptions): Promise<EvmLe
     : { ...common, ...(await externalOptions({ ...group, endpoints: group.endpoints }, parts)) };
 }
 
-function embeddedOptions({ embedded }: GroupOptions): Pick<EvmLedgerOptions, "provider" | "privateKey" | "isFinal"> {
+function embeddedOptions({ embedded }: GroupOptions): Pick<EvmLedgerOptions, "provider" | "privateKey"> {
   if (embedded === undefined) throw new Error("a group is on the embedded chain, which was not started");
-  return { provider: embedded.chain, privateKey: embedded.privateKey, isFinal: true };
+  return { provider: embedded.chain, privateKey: embedded.privateKey };
 }
 
 const weiPerGwei = 1_000_000_000;

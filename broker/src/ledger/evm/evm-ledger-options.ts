@@ -33,8 +33,6 @@ export interface EvmLedgerOptions {
   readonly limits?: ConfiguredLimits;
   /** Rules for batches of other accounts; the rules that all brokers share if omitted. */
   readonly eventRules?: EventRules;
-  /** Whether the chain never has reorgs, like the embedded chain. */
-  readonly isFinal?: boolean;
   /** Which blocks count as final; all if omitted. */
   readonly finality?: Finality;
   /** How long a caller waits for its transaction, in milliseconds. */

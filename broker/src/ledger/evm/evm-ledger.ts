@@ -21,7 +21,7 @@ import type {
   TopicOpening,
 } from "../../ports/ledger.ts";
 import { pause } from "../../lib/pause.ts";
-import { Rpc } from "./endpoint/rpc.ts";
+import { isEmbedded, Rpc } from "./endpoint/rpc.ts";
 import { isFeeCapped, RpcFailure, toBrokerError } from "./endpoint/rpc-failure.ts";
 import type { EvmLedgerOptions } from "./evm-ledger-options.ts";
 import {
@@ -71,7 +71,7 @@ export class EvmLedger implements Ledger {
 
   constructor(options: EvmLedgerOptions) {
     this.groupId = options.groupId;
-    this.isFinal = options.isFinal ?? false;
+    this.isFinal = isEmbedded(options.provider);
     this.publishTimeoutMs = options.deadlineMs;
     const rpc = new Rpc(options.provider);
     this.#base = {

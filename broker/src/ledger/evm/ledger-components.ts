@@ -2,7 +2,7 @@ import { type Signer, toHex } from "@stele/eth/node";
 import { BrokerError } from "@stele/wire";
 import type { Address } from "../../domain/topic.ts";
 import type { Outage } from "../../ports/ledger.ts";
-import type { ChainIdentity, EvmProvider, Rpc } from "./endpoint/rpc.ts";
+import { type ChainIdentity, type EvmProvider, isEmbedded, type Rpc } from "./endpoint/rpc.ts";
 import type { EvmLedgerOptions } from "./evm-ledger-options.ts";
 import { ProofMaker } from "./proof/proof-maker.ts";
 import type { BatchVerifier } from "./read/batch-verifier.ts";
@@ -115,11 +115,11 @@ export async function createComponents(base: LedgerBase, mayDeploy: () => boolea
 
 function createReading(base: LedgerBase, { address }: Settled): ReadComponents {
   const { rpc, options, signer, finality, verifier } = base;
-  const { clock, logger, isFinal = false, pollMs = defaultPollMs } = options;
+  const { clock, logger, provider, pollMs = defaultPollMs } = options;
   const pushed = new PushedBlocks(address);
   const heads = new HeadWatcher({ rpc, pushed, clock, logger, pollMs });
   const reader = new BlockReader({ rpc, registry: address, account: signer.address, verifier, pushed });
-  const tracker = new BlockTracker({ rpc, reader, finality, isFinal, clock, logger });
+  const tracker = new BlockTracker({ rpc, reader, finality, isFinal: isEmbedded(provider), clock, logger });
   const guard = new RegistryGuard({ rpc, address, signer: signer.address, clock, logger });
   return { heads, reader, tracker, guard };
 }
@@ -136,7 +136,7 @@ function createWriting(base: LedgerBase, settled: Settled, reading: ReadComponen
     registry: address,
     logger: options.logger,
     feeBumpAfterMs: options.feeBumpAfterMs ?? defaultFeeBumpAfterMs,
-    waitRemedy: options.isFinal === true ? ownChainRemedy : waitRemedy,
+    waitRemedy: isEmbedded(options.provider) ? ownChainRemedy : waitRemedy,
     head: () => heads.latest.number,
     readUpTo: () => tracker.tail,
     isRead: (block) => tracker.isRead(block),

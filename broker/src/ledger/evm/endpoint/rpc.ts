@@ -62,6 +62,11 @@ export interface EvmProvider {
   expectChain?(chain: ChainIdentity): void;
 }
 
+/** Whether the provider is the embedded chain, which never has reorgs. */
+export function isEmbedded(provider: EvmProvider): boolean {
+  return provider.follow !== undefined;
+}
+
 /** Which chain an endpoint serves. */
 export interface ChainIdentity {
   readonly chainId: number;
