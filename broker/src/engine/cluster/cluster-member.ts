@@ -7,7 +7,6 @@ import type { Coordinator, Departure, Hint } from "../../ports/coordinator.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { EngineLimits } from "../limits.ts";
 import { pause } from "../../lib/pause.ts";
-import { Hints } from "./hints.ts";
 import { LiveMembership } from "./live-membership.ts";
 import type { Member, Membership } from "./member.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
@@ -37,7 +36,7 @@ const formerMax = 64;
 /** Keeps this node a member of the cluster: joins, renews, and joins again after its membership has ended. */
 export class ClusterMember implements Member {
   readonly #options: ClusterMemberOptions;
-  readonly #hints = new Hints();
+  readonly #listeners = new Set<(hint: Hint) => void>();
   readonly #stopping = new AbortController();
   readonly #joining: ReportedTrouble;
   readonly #renewing: ReportedTrouble;
@@ -120,7 +119,8 @@ export class ClusterMember implements Member {
   }
 
   onHint(listener: (hint: Hint) => void): () => void {
-    return this.#hints.add(listener);
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 
   /** Reports the ready groups to the coordinator, if this node is a member. Resolves when the coordinator has them or the call failed; never rejects. */
@@ -197,7 +197,7 @@ export class ClusterMember implements Member {
     membership.ended.addEventListener("abort", () => this.#onEnded(membership), { once: true });
     logger.info("node joined", { nodeId: membership.nodeId, address });
     this.#joined.wake();
-    this.#hints.notify({ kind: "nodes" });
+    this.#notify({ kind: "nodes" });
     return true;
   }
 
@@ -247,7 +247,11 @@ export class ClusterMember implements Member {
 
   #hear(hint: Hint): void {
     if (hint.kind === "gone") this.#report(hint);
-    this.#hints.notify(hint);
+    this.#notify(hint);
+  }
+
+  #notify(hint: Hint): void {
+    for (const listener of this.#listeners) listener(hint);
   }
 
   /** Logs departures of other nodes, not those of earlier memberships of this one. */

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
 import type { NodeId } from "../../domain/node.ts";
 import { silentLogger } from "../../lib/logger.ts";
+import type { Hint } from "../../ports/coordinator.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { createMemoryCluster } from "../../store/memory/memory-cluster.ts";
 import { defaultEngineLimits } from "../limits.ts";
-import { Hints } from "./hints.ts";
 import { MemberWatch } from "./member-watch.ts";
 
 const lastsMs = 3_600_000;
@@ -14,8 +14,8 @@ it("notes once that a node left while the watch was listing the nodes", async ()
   const clock = new VirtualClock();
   const { coordinator } = createMemoryCluster({ clock });
   for (const id of [own, other]) await coordinator.join({ id, address: `${id}:1` }, lastsMs);
-  const hints = new Hints();
-  const end = await coordinator.listen((hint) => hints.notify(hint));
+  let hear: ((hint: Hint) => void) | undefined;
+  const end = await coordinator.listen((hint) => hear?.(hint));
   let answerMs = 0;
   const listNodes = async () => {
     const nodes = await coordinator.listNodes();
@@ -25,7 +25,10 @@ it("notes once that a node left while the watch was listing the nodes", async ()
   const membership = { nodeId: own, isLive: () => true, ended: new AbortController().signal };
   const member = {
     membership: (signal: AbortSignal) => Promise.resolve(signal.aborted ? undefined : membership),
-    onHint: (listener: Parameters<Hints["add"]>[0]) => hints.add(listener),
+    onHint: (listener: (hint: Hint) => void) => {
+      hear = listener;
+      return () => {};
+    },
   };
   const slow = { listNodes, listLeases: () => coordinator.listLeases() };
   const watch = new MemberWatch({
@@ -38,7 +41,7 @@ it("notes once that a node left while the watch was listing the nodes", async ()
   watch.start();
   await clock.advance(1_000);
   answerMs = 500;
-  hints.notify({ kind: "nodes" });
+  hear?.({ kind: "nodes" });
   await clock.advance(100);
   await coordinator.leave(other);
   await clock.advance(60_000);
