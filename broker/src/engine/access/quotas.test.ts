@@ -137,6 +137,13 @@ describe("connections", () => {
     expect(more("device 3")).toThrow(/may have [23] connections/);
   });
 
+  it("count from the first one on, also if its account is the thousandth", () => {
+    for (let index = 0; index < 999; index += 1) publish(known(`p${index}`), 1);
+    for (let index = 0; index < 3; index += 1) connect(known("shop", "globex"), new AbortController());
+    const refusal = /principal "globex\/shop" may have 3 connections/;
+    expect(() => connect(known("shop", "globex"), new AbortController())).toThrow(refusal);
+  });
+
   it("that were refused or have ended do not count", () => {
     const open = Array.from({ length: 3 }, () => new AbortController());
     for (const ended of open) connect(known("shop"), ended);
@@ -149,6 +156,25 @@ describe("connections", () => {
     connect(known("shop"), late);
     expect(() => connect(known("shop"), new AbortController())).not.toThrow();
   });
+});
+
+it("callbacks that wait for their principal stay within the tenant's quota, also if thousands of others publish meanwhile", async () => {
+  const table = { tenants: { acme: { callbacksPerSecond: 1 } }, principals: { "*": { callbacksPerSecond: 0.01 } } };
+  quotas = new Quotas(table, clock);
+  const { signal } = new AbortController();
+  let passed = 0;
+  const call = (owner: string): void =>
+    void (quotas.callbackTurn(owner, signal)?.then(() => (passed += 1)) ?? (passed += 1));
+  for (const owner of ["acme/a", "acme/b", "acme/a", "acme/b"]) call(owner);
+  await clock.advance(50_000);
+  expect(passed).toBe(2);
+  for (let index = 0; index < 5_000; index += 1) publish(known(`p${index}`), 1);
+  await clock.advance(48_000);
+  for (const owner of ["acme/c", "acme/d", "acme/e"]) call(owner); // uses up the tenant's quota of the next second
+  await clock.advance(10);
+  expect(passed).toBe(4);
+  await clock.advance(995);
+  expect(passed).toBe(5); // two more wait for the tenant's next second
 });
 
 it("storedQuotas returns the quotas of the principal and of its tenant", () => {

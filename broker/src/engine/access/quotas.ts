@@ -97,10 +97,17 @@ export class Quotas {
     else this.#bySession.set(session, count);
   }
 
-  /** Waits until an owner's quotas allow a callback; returns undefined if they allow it at once. */
+  /**
+   * Waits until an owner's quotas allow a callback; returns undefined if they allow it at once. Finds the account of the tenant after the wait for the
+   * principal: a sweep during that wait may replace it.
+   */
   callbackTurn(owner: string, signal: CancelSignal): Promise<void> | undefined {
-    const paces = this.#accountsOfOwner(owner).flatMap(({ callbacks }) => callbacks ?? []);
-    return passAll(paces, signal);
+    this.#sweepIfMany();
+    const tenant = tenantOf(owner);
+    const passTenant = (): Promise<void> | undefined =>
+      tenant === undefined ? undefined : this.#account("tenant", tenant)?.callbacks?.pass(signal);
+    const passed = this.#account("principal", owner)?.callbacks?.pass(signal);
+    return passed === undefined ? passTenant() : passed.then(passTenant);
   }
 
   /** The quotas on the rows of these kinds that an owner may store. */
@@ -125,6 +132,7 @@ export class Quotas {
   }
 
   #accountsOfOwner(owner: string): readonly Account[] {
+    this.#sweepIfMany(); // not between the two look-ups: the account of the principal may still be unused
     const tenant = tenantOf(owner);
     const own = this.#account("principal", owner);
     const shared = tenant === undefined ? undefined : this.#account("tenant", tenant);
@@ -149,7 +157,6 @@ export class Quotas {
     const name = `${kind} ${quote(id)}`;
     const known = this.#accounts.get(name);
     if (known !== undefined) return known;
-    if (this.#accounts.size >= this.#sweepAt) this.#sweep();
     const now = this.#clock.monotonic();
     const meter = (perSecond: number | undefined) =>
       perSecond === undefined ? undefined : new RateMeter(perSecond, now);
@@ -162,7 +169,8 @@ export class Quotas {
   }
 
   /** Removes accounts whose state is that of a new one. Tokens can bring any number of principals. */
-  #sweep(): void {
+  #sweepIfMany(): void {
+    if (this.#accounts.size < this.#sweepAt) return;
     const now = this.#clock.monotonic();
     for (const [name, { publishes, bytes, callbacks, connections }] of this.#accounts) {
       const isUnused = publishes?.isFull(now) !== false && bytes?.isFull(now) !== false && connections === 0;
@@ -205,13 +213,6 @@ export function overTopicQuota(tenant: string, max: number): BrokerError {
 function tooMany(rule: string): BrokerError {
   const details = `${rule}; try again when one was removed, or ask the operator for more`;
   return new BrokerError("overQuota", { details, retryAfterMs: storedRetryAfterMs });
-}
-
-/** Passes the paces one after another; undefined if none of them makes the call wait. */
-function passAll([pace, ...others]: readonly Pace[], signal: CancelSignal): Promise<void> | undefined {
-  if (pace === undefined) return undefined;
-  const passed = pace.pass(signal);
-  return passed === undefined ? passAll(others, signal) : passed.then(() => passAll(others, signal));
 }
 
 function bytesOf({ content, extensions }: PublishCall): number {
