@@ -15,6 +15,9 @@ export interface RefusedToken {
   readonly reason: string;
 }
 
+/** The reason of a refusal. */
+export const unknownIssuer = "the token is of no issuer that the broker trusts";
+
 /** A token that cannot be verified now: the keys of its issuer were never read, or too long ago. */
 export interface UndecidedToken {
   readonly status: "undecided";

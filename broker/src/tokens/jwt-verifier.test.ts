@@ -70,6 +70,14 @@ it("verifies a token by the key that it names, even after eight keys without an 
   expect(await judge(issuer.sign(valid()))).toMatchObject({ status: "verified" });
 });
 
+it("verifies a token without an identifier, even after eight keys of another algorithm", async () => {
+  const { publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const other = publicKey.export({ format: "jwk" });
+  documents[place] = JSON.stringify({ keys: [...Array.from({ length: 8 }, () => other), issuer.jwk] });
+  await clock.advance(60_000);
+  expect(await judge(issuer.sign(valid(), { kid: undefined }))).toMatchObject({ status: "verified" });
+});
+
 describe("refuses a token", () => {
   it.each([
     ["that is expired", () => ({ exp: seconds() }), "expired"],
@@ -100,6 +108,7 @@ describe("refuses a token", () => {
     await clock.advance(60_000);
     const verdicts = await Promise.all(issuers.map(async (one) => judge(one.sign(valid()))));
     expect(verdicts.map(({ status }) => status)).toEqual([...Array.from({ length: 8 }, () => "verified"), "refused"]);
+    expect(verdicts.at(-1)).toMatchObject({ reason: expect.stringContaining("first 8 keys") });
   });
 
   it("without a signature (alg none)", async () => {

@@ -1,12 +1,21 @@
 import { decodeJwt, decodeProtectedHeader, errors, type JWTVerifyResult, jwtVerify } from "jose";
-import type { RefusedToken, TokenVerdict, TokenVerifier, VerifiedToken } from "../ports/token-verifier.ts";
+import {
+  type RefusedToken,
+  type TokenVerdict,
+  type TokenVerifier,
+  unknownIssuer,
+  type VerifiedToken,
+} from "../ports/token-verifier.ts";
 import { Issuer, type IssuerDependencies, type IssuerOptions } from "./issuer.ts";
 import type { IssuerKey } from "./issuer-keys.ts";
 
 /** How far the clock of an issuer may be ahead of ours. */
 const notBeforeToleranceSeconds = 60;
-/** Maximum number of keys to try for one token. */
+/** Maximum number of keys of a token's type to try for it. Each costs a signature check, and anybody can make tokens that fit none. */
 const candidatesMax = 8;
+
+const unfit = "no key of the token's issuer fits the token's signature";
+const unfitOfFirst = `none of the first ${candidatesMax} keys of the issuer fits the token's signature; let the issuer name its key in the token (kid)`;
 
 /** Verifies tokens by `jose`. Whatever a token's header says, only the configured algorithms and the issuer's own keys count. */
 export class JwtVerifier implements TokenVerifier {
@@ -37,20 +46,23 @@ export class JwtVerifier implements TokenVerifier {
   async verify(token: string, now: number): Promise<TokenVerdict> {
     const read = readUnverified(token);
     const issuer = read && this.#issuers.get(read.issuer);
-    if (read === undefined || issuer === undefined) return refuse("the token is of no issuer that the broker trusts");
+    if (read === undefined || issuer === undefined) return refuse(unknownIssuer);
     const candidates = await issuer.candidates(read.kid);
     const fault = issuer.findFault();
     if (fault !== undefined) return undecided(fault);
     if (candidates === undefined) return undecided("too many tokens wait for new keys of the issuer");
-    for (const key of candidates.slice(0, candidatesMax)) {
+    let tried = 0;
+    for (const key of candidates) {
       const verdict = await verifyWith(key, { token, now, issuer: issuer.options });
-      if (verdict !== undefined) return verdict;
+      if (typeof verdict === "object") return verdict;
+      if (verdict === "another key") tried += 1;
+      if (tried === candidatesMax) break;
     }
     // A key without an identifier fits any token, so only a key with the token's own identifier shows that the token is wrong.
     const isKeyKnown = read.kid !== undefined && candidates.some(({ kid }) => kid === read.kid);
     const faultOfUnknown = isKeyKnown ? undefined : issuer.findFaultOfUnknown();
     return faultOfUnknown === undefined
-      ? refuse("no key of the token's issuer fits the token's signature")
+      ? refuse(tried === candidatesMax ? unfitOfFirst : unfit)
       : undecided(faultOfUnknown);
   }
 }
@@ -77,8 +89,11 @@ interface Verification {
   readonly issuer: IssuerOptions;
 }
 
-/** Verifies a token with one key; undefined if the key does not fit, because another key of the issuer may. */
-async function verifyWith(key: IssuerKey, { token, now, issuer }: Verification): Promise<TokenVerdict | undefined> {
+/** How a key that has not signed a token differs from the one that has. Another key of the issuer may have signed it. */
+type Misfit = "another type" | "another key";
+
+/** Verifies a token with one key. */
+async function verifyWith(key: IssuerKey, { token, now, issuer }: Verification): Promise<TokenVerdict | Misfit> {
   try {
     const { payload } = await jwtVerify(token, key.lookup, {
       algorithms: [...issuer.algorithms],
@@ -90,9 +105,8 @@ async function verifyWith(key: IssuerKey, { token, now, issuer }: Verification):
     });
     return toVerified(payload, { now, issuer: issuer.issuer, signer: key.thumbprint });
   } catch (error) {
-    if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWSSignatureVerificationFailed) {
-      return undefined;
-    }
+    if (error instanceof errors.JWKSNoMatchingKey) return "another type";
+    if (error instanceof errors.JWSSignatureVerificationFailed) return "another key";
     return refuse(toReason(error));
   }
 }
@@ -116,7 +130,6 @@ function refuse(reason: string): RefusedToken {
 
 const wrongClaims: Readonly<Record<string, string>> = {
   aud: "the token is for another audience",
-  iss: "the token is of no issuer that the broker trusts",
   exp: "the token does not say when it expires",
   nbf: "the token is not valid yet",
 };

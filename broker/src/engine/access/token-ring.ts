@@ -1,7 +1,12 @@
 import { BrokerError } from "@stele/wire";
 import { type AccessRule, bindRules } from "../../domain/access-rule.ts";
 import type { ForwardClock } from "../../lib/forward-clock.ts";
-import type { TokenVerdict, TokenVerifier, VerifiedToken } from "../../ports/token-verifier.ts";
+import {
+  type TokenVerdict,
+  type TokenVerifier,
+  unknownIssuer,
+  type VerifiedToken,
+} from "../../ports/token-verifier.ts";
 import { type Known, type Owner, toOwnerId, type Principal, type Rejected } from "./caller.ts";
 import { LastingRules } from "./lasting-rules.ts";
 import { RuleSet } from "./rule-set.ts";
@@ -105,7 +110,7 @@ export class TokenRing {
 
   #toKnown({ issuer, signer, claims, expiresAt }: VerifiedToken): Known {
     const mapping = this.#parts.mappings.get(issuer);
-    if (mapping === undefined) throw new ClaimsFault("the token is of no issuer that the broker trusts");
+    if (mapping === undefined) throw new ClaimsFault(unknownIssuer);
     const { principal, tenant, roles, rules } = readClaims(claims, mapping);
     const all = [...roles.flatMap((role) => this.#parts.roles.get(role) ?? []), ...rules];
     const id: Owner = toOwnerId(principal, tenant);
