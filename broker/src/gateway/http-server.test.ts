@@ -5,7 +5,7 @@ import { createDeferred } from "../lib/deferred.ts";
 import { silentLogger } from "../lib/logger.ts";
 import { createHttpServer } from "./http-server.ts";
 import { createFakeBroker } from "./testing/fake-broker.ts";
-import { bodyOf, sendRaw } from "./testing/raw-http.ts";
+import { bodyOf, sendRaw, toPost } from "./testing/raw-http.ts";
 import { serve, testMetrics } from "./testing/serve.ts";
 
 /** A gate at which calls wait until it opens; `entered` resolves when the first call arrives. */
@@ -159,3 +159,19 @@ describe("listen", () => {
     await second.close();
   });
 });
+
+it.each(["teapot", "100-proceed", ""])(
+  "serves a request with the unknown expectation %j like any other",
+  async (expectation) => {
+    await using server = await serve({ open: async () => true });
+    const [own, foreign] = ["localhost", "evil.example"].map((host) =>
+      toPost("/rest/open", Buffer.from('{"topic":"a"}'), {
+        host,
+        "content-type": "application/json",
+        expect: expectation,
+      }),
+    );
+    expect(bodyOf(await sendRaw(server.url, [own ?? ""]))).toBe("true");
+    expect(await sendRaw(server.url, [foreign ?? ""])).toMatch(/^HTTP\/1.1 403 .*"code":100703/s);
+  },
+);

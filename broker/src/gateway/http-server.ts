@@ -381,6 +381,8 @@ function createServer(
     tls === undefined
       ? createHttp(limits, handler)
       : createHttps({ ...tls, ...limits, handshakeTimeout: headersTimeoutMs }, handler);
+  // Node would answer 417 without a body. A server may ignore an expectation that it does not know (RFC 9110, section 10.1.1).
+  server.on("checkExpectation", (request, response) => server.emit("request", request, response));
   server.maxHeadersCount = headersMax + 1; // One more than the limit, so that the server notices a request over it.
   closeFloods(server, broker);
   return server;
