@@ -49,7 +49,7 @@ test("format text prints a line with its fields, and a stack below it", () => {
     /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z info {2}event published {2}topic="a b" {2}count=3\n$/,
   );
   expect(lines[1]).toMatch(
-    /error delivery failed {2}error=\{"name":"Error","message":"no route"\}\nError: no route\n {4}at /,
+    /error delivery failed {2}error=\{"name":"Error","message":"no route"\}\n {2}Error: no route\n {6}at /,
   );
 });
 
@@ -57,4 +57,13 @@ test("keeps a field with a line break on one line of JSON", () => {
   const { lines, logger } = record({ level: "info", format: "json" });
   logger.info("event published", { topic: "a\n{}" });
   expect(lines[0]?.indexOf("\n")).toBe((lines[0]?.length ?? 0) - 1);
+});
+
+test("format text lets no text of others move the cursor or imitate a line", () => {
+  const { lines, logger } = record({ level: "info", format: "text" });
+  const forged = "2026-11-22T10:21:07.031Z info  log-in";
+  logger.info("MQTT connection refused", { clientId: `a\u009b2J\u2028${forged}` });
+  logger.error("blocks not read", { error: new Error(`no\r\n${forged}\u001b[2J\u009b2J`) });
+  expect(lines.join("")).not.toMatch(/(?!\n)[\p{Cc}\p{Zl}]/u);
+  expect(lines.join("").split("\n")).not.toContainEqual(expect.stringMatching(/^2026-11-22T10:21:07/));
 });
