@@ -124,6 +124,14 @@ describe("loadConfig", () => {
       'STELE_CALLBACK_ALLOW: ["10.0.0.0"] is not a list of networks such as 10.0.0.0/8',
     ],
     [
+      { env: { STELE_CALLBACK_ALLOW: "10/8" } },
+      'STELE_CALLBACK_ALLOW: ["10/8"] is not a list of networks such as 10.0.0.0/8',
+    ],
+    [
+      { env: { STELE_TRUSTED_PROXIES: "192.168/16" } },
+      'STELE_TRUSTED_PROXIES: ["192.168/16"] is not a list of IP addresses and networks such as 10.0.0.7 or 10.1.0.0/16',
+    ],
+    [
       { env: { STELE_BASE_PATH: "/a/" } },
       'STELE_BASE_PATH: "/a/" is not empty or a path such as /events, without a slash at its end',
     ],

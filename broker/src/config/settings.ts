@@ -1,8 +1,7 @@
-import { isIP } from "node:net";
-import ipaddr from "ipaddr.js";
 import { findReceiverRule } from "../domain/receiver-pattern.ts";
 import { databaseName, databaseUrlRule, isDatabaseUrl } from "./database-url.ts";
 import { groupsSetting } from "./groups.ts";
+import { isAddress, isNetwork } from "./network.ts";
 import { accessSettings } from "./access-settings.ts";
 import { chainSettings } from "./chain-settings.ts";
 import { mqttSettings } from "./mqtt-settings.ts";
@@ -74,7 +73,7 @@ export const settings = {
       "Addresses and networks of the proxies in front of the HTTP port, such as `10.0.0.7,10.1.0.0/16`. If one of these proxies sends a request, the last address in `X-Forwarded-For` that is not one of these proxies counts as the client's: in the audit log, and to slow down a client with wrong credentials. The broker ignores `X-Forwarded-For` from any other address.",
     default: [],
     rule: "a list of IP addresses and networks such as 10.0.0.7 or 10.1.0.0/16",
-    checkEntry: (value) => isIP(value) !== 0 || ipaddr.isValidCIDR(value),
+    checkEntry: (value) => isAddress(value) || isNetwork(value),
   }),
   allowedOrigins: list({
     section: "Listening",
@@ -269,7 +268,7 @@ export const settings = {
     description: "Private networks that callbacks may reach, in CIDR form, for example `10.0.0.0/8,fd00::/8`.",
     default: [],
     rule: "a list of networks such as 10.0.0.0/8",
-    checkEntry: (value) => ipaddr.isValidCIDR(value),
+    checkEntry: isNetwork,
   }),
   callbackTimeoutMs: integer({
     section: "Callbacks",

@@ -1,0 +1,37 @@
+import { BlockList, isIPv4 } from "node:net";
+import { expect, it } from "vitest";
+import { isAddress, isNetwork } from "./network.ts";
+
+it.each(["10.0.0.0/8", "10.1.2.3/32", "0.0.0.0/0", "fd00::/8", "::ffff:10.0.0.0/104", "::/0"])(
+  "takes the network %s",
+  (text) => {
+    expect(isNetwork(text)).toBe(true);
+    const [address = "", length] = text.split("/");
+    expect(() => new BlockList().addSubnet(address, Number(length), isIPv4(address) ? "ipv4" : "ipv6")).not.toThrow();
+  },
+);
+
+it.each([
+  "10/8",
+  "192.168/16",
+  "010.0.0.0/8",
+  "0xa.0.0.0/8",
+  "167772160/8",
+  "fe80::1%eth0/64",
+  "10.0.0.0/33",
+  "10.0.0.0",
+  "/8",
+  "",
+])("refuses the network %j, which the parser would take for another one or not at all", (text) => {
+  expect(isNetwork(text)).toBe(false);
+});
+
+it.each([
+  ["10.0.0.7", true],
+  ["fd00::1", true],
+  ["fe80::1%eth0", false],
+  ["10.7", false],
+  ["proxy", false],
+])("says whether %s is an address: %s", (text, isOne) => {
+  expect(isAddress(text)).toBe(isOne);
+});
