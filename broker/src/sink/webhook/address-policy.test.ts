@@ -138,6 +138,16 @@ test.each([
   expect(local(address, port)).toBe(isAllowed);
 });
 
+const wide = createAddressPolicy({ allowNetworks: ["0.0.0.0/0", "::/0"], allowLoopback: true });
+
+test.each(["0.0.0.0", "0.1.2.3", "::", "::ffff:0.0.0.0", "64:ff9b::0.0.0.0"])(
+  "refuses the unspecified address %s, which leads to loopback, even if every network is allowed",
+  (address) => {
+    for (const port of [80, 8080]) expect(wide(address, port)).toBe(false);
+    expect(wide("10.0.0.1", 80)).toBe(true);
+  },
+);
+
 const ownAddresses = () => ["93.184.216.34", "2606:2800:220:1::1"];
 
 test("refuses a public address of this machine unless its network is allowed", () => {

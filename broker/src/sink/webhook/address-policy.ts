@@ -27,14 +27,14 @@ const metadataAddress = "168.63.129.16";
 
 /**
  * Builds the policy. It allows public addresses, the allowed networks and, if allowed, loopback at ports from 1024 on. It refuses everything else:
- * addresses of this machine, private, link-local, shared, multicast, documentation, reserved and transition ranges. An IPv4 address inside an IPv6
+ * always the unspecified addresses, which systems connect to loopback, at any port; and addresses of this machine, private, link-local, shared, multicast, documentation, reserved and transition ranges. An IPv4 address inside an IPv6
  * one is judged as the IPv4 address.
  */
 export function createAddressPolicy(options: AddressPolicyOptions): AddressPolicy {
   const networks = options.allowNetworks.map((text): Network => ipaddr.parseCIDR(text));
   return (address, port) => {
     const ip = findIp(address);
-    if (ip === undefined) return false;
+    if (ip === undefined || ip.range() === "unspecified") return false;
     if (ip.range() === "loopback" && port < loopbackPortMin) return false;
     if (networks.some((network) => contains(network, ip))) return true;
     if (ip.range() === "loopback") return options.allowLoopback;
