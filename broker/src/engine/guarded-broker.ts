@@ -190,6 +190,7 @@ export class GuardedBroker implements Broker {
   async attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment> {
     const { access, groups, sessions, wills } = this.#options;
     access.admit(caller);
+    checkGroup(access, caller, order.groupId);
     if (order.will !== undefined) {
       access.authorize(caller, "publish", order.will.call);
       wills.check(order.will);
@@ -300,6 +301,13 @@ export class GuardedBroker implements Broker {
   authorize(caller: Caller, action: Action, named?: NamedFilter): void {
     this.#options.access.authorize(caller, action, named);
   }
+}
+
+/** Without this check, the answer to a connection would tell a caller who has no rights in a group whether the group exists. @throws BrokerError 100702. */
+function checkGroup(access: Access, caller: Caller, groupId: string | undefined): void {
+  const isAllowed = (action: Action): boolean => access.isAllowed(caller, action, { groupId });
+  if (groupId === undefined || isAllowed("publish") || isAllowed("subscribe")) return;
+  throw new BrokerError("accessDenied", { details: `publish and subscribe in the group ${quote(groupId)}` });
 }
 
 /** The scope in which a principal's publish keys are unique. */

@@ -21,6 +21,7 @@ const rule = (effect: AccessRule["effect"], filter: string): readonly AccessRule
 const roles = new Map([
   ["all of a", rule("allow", "a/#")],
   ["not secret", rule("deny", "a/secret")],
+  ["elsewhere", rule("allow", "a/#").map((one) => ({ ...one, groupId: "3" }))],
 ]);
 const firstId = "1".repeat(16);
 
@@ -90,6 +91,18 @@ it("refuses an attach whose API key is revoked while the node claims the session
   const rows = await memory.sessions.listSessions({ after: undefined, limit: 9 });
   expect(rows.map((row) => row.session.detachedAt)).toEqual([expect.any(Number)]);
 });
+
+it.each(["1", "2"])(
+  "refuses an attach to group %s by a principal without rights in it, whether or not it exists",
+  async (groupId) => {
+    const id = "2".repeat(16);
+    await addKey(id, "elsewhere");
+    await keys.revokeApiKey(firstId, engine.clock.now());
+    await engine.clock.advance(1_000);
+    const attached = engine.running.calls.attach(caller(id), { ...session, ...rest, groupId }, new RecordingPeer());
+    expect(await codeOf(attached, async () => {})).toBe(100_702);
+  },
+);
 
 it("keeps no member of a share for an attach that it refuses", async () => {
   claims.resolve();
