@@ -53,8 +53,8 @@ export interface ApiKeys {
    */
   pruneApiKeys(before: number, options: { readonly keepsOwners: boolean }): Promise<number>;
   /**
-   * Keys that changed after a revision, in the order of their revisions; revision 0 returns every key. Rejects if the table has not reached the
-   * revision: somebody replaced the table by an older one.
+   * Keys that changed after a revision, in the order of their revisions; revision 0 returns every key. Rejects if somebody replaced the table by an older one:
+   * it has not reached the revision, or another key has the revision of the newest key that was read.
    */
   listApiKeys(afterRevision: number): Promise<readonly NumberedApiKey[]>;
   /** Creates a role, or replaces its rules. False if there are `atMost` other roles. */

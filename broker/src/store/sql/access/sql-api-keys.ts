@@ -40,6 +40,8 @@ export class SqlApiKeys implements ApiKeys {
   #database: ApiKeyDatabase | undefined;
   /** Once set, every read fails: later changes bring the older tables to the revision that was read, but those before it would be missed. */
   #replaced: TablesReplaced | undefined;
+  /** The newest key that was read. If another key has its revision, a copy with other changes has replaced the tables. */
+  #newest: ApiKeyTable | undefined;
 
   constructor(open: () => Promise<ApiKeyDatabase>) {
     this.#open = open;
@@ -91,7 +93,7 @@ export class SqlApiKeys implements ApiKeys {
       const row = await transaction.selectFrom("api_keys").selectAll().where("key_id", "=", id).executeTakeFirst();
       if (row === undefined) return false;
       // Revokes a damaged row too, and drops its roles, which may not be a list.
-      const roles = withChecksum(row).checksum === row.checksum ? row.roles : "[]";
+      const roles = isIntact(row) ? row.roles : "[]";
       const revoked = withChecksum({ ...row, roles, revoked_at: row.revoked_at ?? revokedAt, revision });
       await transaction.updateTable("api_keys").set(revoked).where("key_id", "=", id).execute();
       return true;
@@ -112,16 +114,16 @@ export class SqlApiKeys implements ApiKeys {
   }
 
   async listApiKeys(afterRevision: number): Promise<readonly NumberedApiKey[]> {
-    const rows = await this.#read(async (durable) => {
+    return this.#read(async (durable) => {
       await checkRevision(durable, afterRevision);
-      return durable
-        .selectFrom("api_keys")
-        .selectAll()
-        .where("revision", ">", afterRevision)
-        .orderBy("revision")
-        .execute();
+      const query = durable.selectFrom("api_keys").selectAll().where("revision", ">=", afterRevision);
+      const rows = (await query.orderBy("revision").execute()).filter(isIntact);
+      const newest = this.#newest;
+      if (rows.some(({ revision, key_id: id }) => revision === newest?.revision && id !== newest.key_id))
+        throw new TablesReplaced("keys");
+      this.#newest = rows.at(-1) ?? newest;
+      return rows.filter(({ revision }) => revision > afterRevision).map(fromRow);
     });
-    return rows.filter((row) => withChecksum(row).checksum === row.checksum).map(fromRow);
   }
 
   async putRole(
@@ -246,6 +248,10 @@ function fromRow(row: ApiKeyTable): NumberedApiKey {
     revokedAt: row.revoked_at ?? undefined,
     revision: row.revision,
   };
+}
+
+function isIntact(row: ApiKeyTable): boolean {
+  return withChecksum(row).checksum === row.checksum;
 }
 
 function withChecksum(row: Omit<ApiKeyTable, "checksum">): ApiKeyTable {

@@ -81,6 +81,18 @@ it("still refuses to list keys and roles once the older copy has as many changes
   await keys.stop();
 });
 
+it("refuses to list keys if the older copy had more changes than were read before the next read", async () => {
+  const file = temporaryFile();
+  const [keys, command] = [createSqliteApiKeys(file), createSqliteApiKeys(file)];
+  const upTo = await replaceByOlder(keys, file);
+  await command.start();
+  await command.insertApiKey(apiKeyOf(3), 10); // gets the revision of the lost second key
+  await command.insertApiKey(apiKeyOf(4), 10);
+  await command.stop();
+  await expect(keys.listApiKeys(upTo)).rejects.toThrow("restart the broker");
+  await keys.stop();
+});
+
 it("lists later changes although damage set the newest revision back", async () => {
   const file = temporaryFile();
   const keys = createSqliteApiKeys(file);
