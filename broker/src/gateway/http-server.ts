@@ -330,8 +330,7 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
       }
       registerPages(scope, options);
       if (chain !== undefined) registerChain(scope, { broker, source: chain, logger }, findHolding);
-      if (operator !== undefined && audience !== "clients")
-        registerAdminApi(scope, { ...options, broker, operator, runner });
+      if (operator !== undefined && audience !== "clients") registerAdminApi(scope, { ...options, operator, runner });
       registerAdmin(scope, {
         ...options,
         runner,
