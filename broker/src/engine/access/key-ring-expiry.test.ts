@@ -8,20 +8,26 @@ import { KeyRing } from "./key-ring.ts";
 
 const secondMs = 1_000;
 
-/** A ring with the keys of the principals `a` and `b`, which expire in an hour, and the owners that it reports. */
-async function startRing() {
+/** A ring with the keys of the principals `a` and `b`, which expire in an hour, and further keys; the owners that it reports, and its reads. */
+async function startRing(further = 0) {
   const clock = new VirtualClock();
   const apiKeys = new MemoryApiKeys();
   const expiresAt = clock.now() + 3_600 * secondMs;
   const own = { tenant: undefined, roles: [], createdAt: 0, expiresAt, revokedAt: undefined };
   for (const id of ["a", "b"]) await apiKeys.insertApiKey({ id: id.repeat(16), digest: id, principal: id, ...own }, 10);
+  for (let number = 0; number < further; number += 1)
+    await apiKeys.insertApiKey({ id: `${number}`, digest: "", principal: "c", ...own }, 10_000);
   const reported: string[] = [];
+  const reads: number[] = [];
   let answering = Promise.resolve();
   const ring = new KeyRing({
     apiKeys: {
       start: () => apiKeys.start(),
       stop: () => apiKeys.stop(),
-      listApiKeys: (after) => answering.then(() => apiKeys.listApiKeys(after)),
+      listApiKeys: (after) => {
+        reads.push(after);
+        return answering.then(() => apiKeys.listApiKeys(after));
+      },
       readRoles: (after) => apiKeys.readRoles(after),
     },
     roles: new Map(),
@@ -33,7 +39,7 @@ async function startRing() {
   });
   await ring.start();
   reported.length = 0;
-  return { clock, apiKeys, ring, reported, answerAfter: (end: Promise<void>) => void (answering = end) };
+  return { clock, apiKeys, ring, reported, reads, answerAfter: (end: Promise<void>) => void (answering = end) };
 }
 
 it("reports the owner of a revoked key once, and not again at the time when the key would have expired", async () => {
@@ -57,4 +63,12 @@ it("reports the owners of keys that expire within a second, even while a read of
   resolve();
   await ring.stop();
   expect(found).toEqual(["a", "b"]);
+});
+
+it("reads thousands of keys once at its start, and then only those that change", async () => {
+  const { clock, ring, reads } = await startRing(3_000);
+  await clock.advance(10 * secondMs);
+  await ring.stop();
+  expect(reads.length).toBeGreaterThan(10);
+  expect(reads.filter((after) => after === 0)).toHaveLength(1);
 });
