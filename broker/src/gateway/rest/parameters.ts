@@ -21,8 +21,9 @@ export function addEncodedPairs(parameters: Parameters, encoded: string): void {
 
 function addEncodedPair(parameters: Parameters, pair: string): void {
   const equals = pair.indexOf("=");
-  const name = decodeComponent(equals === -1 ? pair : pair.slice(0, equals));
-  addParameter(parameters, name, equals === -1 ? "" : decodeComponent(pair.slice(equals + 1)));
+  const name = decodeComponent(equals === -1 ? pair : pair.slice(0, equals), "the name of a parameter");
+  const value = equals === -1 ? "" : decodeComponent(pair.slice(equals + 1), `the value of ${quote(name)}`);
+  addParameter(parameters, name, value);
 }
 
 /** @throws BrokerError 200001 if the query or the body has already given the name, or if there are too many parameters. */
@@ -32,12 +33,13 @@ export function addParameter(parameters: Parameters, name: string, value: string
   parameters.set(name, value);
 }
 
-function decodeComponent(text: string): string {
+/** The error names the part, and does not quote it: it may be a secret, or a url with one, and the log has the error. */
+function decodeComponent(text: string, part: string): string {
   const spaced = text.includes("+") ? text.replaceAll("+", " ") : text;
   if (!spaced.includes("%")) return spaced;
   try {
     return decodeURIComponent(spaced);
   } catch (cause) {
-    throw parameterError(`${quote(text)} has a malformed escape or is not valid UTF-8`, cause);
+    throw parameterError(`${part} has a malformed escape or is not valid UTF-8`, cause);
   }
 }
