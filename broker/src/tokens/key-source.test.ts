@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener, type Server } from "node:http";
@@ -84,6 +85,17 @@ it("reads a document of up to 256 KiB from a file", async () => {
     expect(await readKeyDocument(path, never)).toHaveLength(documentBytesMax);
     writeFileSync(path, "x".repeat(documentBytesMax + 1));
     await expect(readKeyDocument(path, never)).rejects.toThrow("more than 262144 bytes");
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+it("refuses a pipe, which nobody may ever write to, and a folder", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "stele-keys-"));
+  const pipe = join(folder, "pipe");
+  execFileSync("mkfifo", [pipe]);
+  try {
+    for (const path of [pipe, folder]) await expect(readKeyDocument(path, never)).rejects.toThrow("it is no file");
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -1,3 +1,4 @@
+import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { bodyChunks } from "../lib/body-chunks.ts";
 import { withDeadline } from "../lib/with-deadline.ts";
@@ -17,8 +18,10 @@ export async function readKeyDocument(place: string, signal: AbortSignal): Promi
   return isKeyUrl(place) ? fetchDocument(place, signal) : readDocument(place);
 }
 
+/** Refuses a pipe: to open it would wait for a writer, for ever if there is none, and another read would find it empty. */
 async function readDocument(path: string): Promise<string> {
-  await using file = await open(path, "r");
+  await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  if (!(await file.stat()).isFile()) throw new Error("it is no file");
   const { buffer, bytesRead } = await file.read(Buffer.alloc(documentBytesMax + 1), 0, documentBytesMax + 1, 0);
   if (bytesRead > documentBytesMax) throw tooLong();
   return buffer.toString("utf8", 0, bytesRead);
