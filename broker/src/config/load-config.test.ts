@@ -146,6 +146,10 @@ describe("loadConfig", () => {
     ],
     [{ argv: ["--config", "f"], files: { f: '{"port": "1"}' } }, 'port in f: "1" is not an integer from 0 to 65535'],
     [{ argv: ["--config", "f"], files: { f: "[]" } }, "config file f cannot be used: it does not hold a JSON object"],
+    [
+      { argv: ["--config", "f"], files: { f: '{"access": {"roles": {"a": [], "a": []}}}' } },
+      'config file f cannot be used: an object has the name "a" twice, and only the last would count',
+    ],
     [{ argv: ["--config", "f"] }, "config file f cannot be used: ENOENT: no such file: f"],
     [
       { env: { STELE_CONTENT_BYTES_MAX: "118000", STELE_TRANSACTION_BYTES_MAX: "120000" } },

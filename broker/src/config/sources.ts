@@ -1,6 +1,7 @@
 import { quote } from "@stele/wire";
 import { type Action, parseFlags } from "./flags.ts";
 import { suggestNearest } from "./nearest-name.ts";
+import { findRepeatedName } from "./repeated-name.ts";
 import { environmentName, flagName, type SettingsTable } from "./setting.ts";
 
 /** Input of the configuration. The caller supplies it: this file uses neither `process` nor the file system. */
@@ -113,6 +114,11 @@ function readFileSource(table: SettingsTable, path: string, readFile: Environmen
   }
   if (typeof content !== "object" || content === null || Array.isArray(content)) {
     return { given: new Map(), problems: [`config file ${path} cannot be used: it does not hold a JSON object`] };
+  }
+  const repeated = findRepeatedName(json);
+  if (repeated !== undefined) {
+    const problem = `config file ${path} cannot be used: an object has the name ${quote(repeated)} twice, and only the last would count`;
+    return { given: new Map(), problems: [problem] };
   }
   return readFileKeys(table, path, content);
 }
