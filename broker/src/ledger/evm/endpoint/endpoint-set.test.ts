@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type LogFields, type Logger, silentLogger } from "../../../lib/logger.ts";
 import type { Hash } from "../../../domain/topic.ts";
+import { createDeferred } from "../../../lib/deferred.ts";
 import { createSystemClock } from "../../../lib/system/clock.ts";
 import { EndpointError } from "./endpoint-error.ts";
 import { EndpointSet, type EndpointSetOptions } from "./endpoint-set.ts";
@@ -195,6 +196,25 @@ describe("fail-over", () => {
 });
 
 describe("another chain", () => {
+  it("checks the chain again if a request failed during the check", async () => {
+    const [node] = await startNodes(1);
+    const clock = { now: () => 0, monotonic: () => 0, after: () => () => {}, soon: () => {} };
+    const set = createSet([node.url()], { clock });
+    const block = createDeferred<unknown>();
+    node.answer = ({ id, method }) =>
+      method === "eth_getBlockByNumber" ? block.promise : { id, result: node.chain.answer(method) };
+    const first = ask(set);
+    await until(() => expect(node.count("eth_getBlockByNumber")).toBe(1));
+    node.exchange = (_, response) => response.writeHead(503).end();
+    await expect(ask(set)).rejects.toThrow("HTTP 503");
+    node.exchange = undefined;
+    node.answer = undefined;
+    block.resolve({ id: 2, result: node.chain.block() });
+    expect(await first).toBe("eth_any");
+    node.chain.chainId = 2;
+    await expect(ask(set)).rejects.toThrow("serves chain 2");
+  });
+
   it.each([
     ["another id", { chainId: 2 }, /serves chain 2, and the group is on chain 1/],
     ["another first block", { genesis: `0x${"11".repeat(32)}` }, /serves another chain of id 1: its first block is/],

@@ -97,7 +97,7 @@ export class EndpointSet implements EvmProvider {
 
   expectChain(chain: ChainIdentity): void {
     if (findDifference(chain, this.#expected) !== undefined || this.#expected.genesisHash === undefined) {
-      for (const endpoint of this.#endpoints) endpoint.isChecked = false;
+      for (const endpoint of this.#endpoints) endpoint.doubt();
     }
     this.#expected = chain;
   }
@@ -161,11 +161,12 @@ export class EndpointSet implements EvmProvider {
 
   /** @throws EndpointError if the endpoint serves another chain or does not answer. */
   async #check(endpoint: Endpoint): Promise<void> {
+    const pass = endpoint.beginCheck();
     const found = await this.#identify(endpoint);
     const difference = findDifference(found, this.#expected);
     if (difference === undefined) {
       this.#expected = found;
-      endpoint.isChecked = true;
+      pass();
       return;
     }
     const reason = `${endpoint.name}: ${difference}`;
@@ -274,7 +275,7 @@ export class EndpointSet implements EvmProvider {
 
   /** Detaches the endpoint's subscriptions, and has its chain checked again: after a reconnect, the address may serve another chain. */
   #onLost(endpoint: Endpoint): void {
-    endpoint.isChecked = false;
+    endpoint.doubt();
     if (!endpoint.connection.canNotify) return;
     this.#subscription.onLost(endpoint);
     if (!this.#isClosed) this.#schedulePatrol();

@@ -19,8 +19,10 @@ export class Endpoint {
   readonly connection: Connection;
   /** Number of the endpoint's newest known block. */
   head: number | undefined;
-  /** Whether a check since the last failure found that the endpoint serves the expected chain. */
-  isChecked = false;
+  /** How often something happened after which the endpoint may serve another chain. */
+  #doubts = 0;
+  /** `#doubts` when the newest check began that found the expected chain. */
+  #doubtsChecked: number | undefined;
   #clock: Clock;
   #failures = 0;
   /** Lost or late answers since the endpoint answered anything, also the check of its chain. */
@@ -38,6 +40,22 @@ export class Endpoint {
 
   get name(): string {
     return this.connection.name;
+  }
+
+  /** Whether a check that began after the last doubt found that the endpoint serves the expected chain. */
+  get isChecked(): boolean {
+    return this.#doubtsChecked === this.#doubts;
+  }
+
+  /** Call it when a check of the chain begins; the result, when it found the expected chain. */
+  beginCheck(): () => void {
+    const doubts = this.#doubts;
+    return () => void (this.#doubtsChecked = Math.max(doubts, this.#doubtsChecked ?? 0));
+  }
+
+  /** Has the chain checked again before the next request: another chain node may answer at this address. */
+  doubt(): void {
+    this.#doubts += 1;
   }
 
   /** Why the endpoint is down; undefined while it is up. */
@@ -86,8 +104,7 @@ export class Endpoint {
   }
 
   onFailure(failure: EndpointError, failuresBefore: number): void {
-    // Check the chain again: another chain node may answer next at this address.
-    this.isChecked = false;
+    this.doubt();
     if (this.#failures > failuresBefore) return;
     this.#failures += 1;
     this.#lost += 1;
@@ -104,7 +121,7 @@ export class Endpoint {
   }
 
   #hold(reason: string, delayMs: number): void {
-    this.isChecked = false;
+    this.doubt();
     this.head = undefined;
     if (this.#reason === undefined) this.#downSince = this.#clock.monotonic();
     this.#reason = reason;

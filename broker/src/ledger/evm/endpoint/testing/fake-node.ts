@@ -35,7 +35,7 @@ export class FakeNode implements AsyncDisposable {
   readonly chain = new FakeChain();
   readonly methods: string[] = [];
   readonly requests: IncomingMessage[] = [];
-  /** Replaces the answer to a call. */
+  /** Replaces the answer to a call; over HTTP, it may be a promise. */
   answer: Answer | undefined;
   /** Replaces the handling of HTTP requests. */
   exchange: Exchange | undefined;
@@ -101,7 +101,7 @@ export class FakeNode implements AsyncDisposable {
     for await (const chunk of request) chunks.push(chunk as Buffer); // A server's request gives bytes.
     if (this.exchange !== undefined) return this.exchange(request, response);
     response.setHeader("content-type", "application/json");
-    response.end(JSON.stringify(this.#toAnswer(Buffer.concat(chunks).toString())));
+    response.end(JSON.stringify(await this.#toAnswer(Buffer.concat(chunks).toString())));
   }
 
   #accept(webSocket: WebSocket): void {
