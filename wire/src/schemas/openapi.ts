@@ -188,9 +188,16 @@ const toJsonResponse = (description: string, schema: JsonSchema) => ({
 
 const readinessSchema = {
   type: "object",
-  required: ["status", "groups"],
+  description: "Only `status` where access control is on and the caller is no admin.",
+  required: ["status"],
   properties: {
     status: { type: "string", enum: ["ready", "partly ready", "not ready", "closing"] },
+    node: {
+      type: "object",
+      description: "Absent for a single node.",
+      required: ["address", "isMember"],
+      properties: { address: { type: "string" }, isMember: { type: "boolean" }, reason: { type: "string" } },
+    },
     listeners: {
       type: "array",
       items: {
@@ -209,6 +216,11 @@ const readinessSchema = {
           ready: { type: "boolean" },
           reason: { type: "string" },
           warning: { type: "string" },
+          transactionFailure: { type: "string" },
+          role: { type: "string", enum: ["follows", "watches"] },
+          subscriptions: { type: "integer" },
+          held: { type: "object" },
+          lag: { type: "object" },
           indexedBlock: { type: "integer" },
           headBlock: { type: "integer" },
           chain: { type: "object" },
@@ -278,6 +290,8 @@ const adminPaths = {
   }),
   "/metrics": toGet("metrics", "Metrics in the Prometheus text format.", {
     200: { description: "Metrics.", content: { "text/plain": { schema: { type: "string" } } } },
+    401: toJsonResponse("Where access control is on: the credential is missing or wrong.", anyObject),
+    403: toJsonResponse("Where access control is on: the caller is no admin.", anyObject),
   }),
   "/openapi.json": toGet("openapi", "This document.", { 200: toJsonResponse("OpenAPI 3.1.", anyObject) }),
   "/asyncapi.json": toGet("asyncapi", "What the broker sends: callbacks, tails, MQTT and STOMP.", {

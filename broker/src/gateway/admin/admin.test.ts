@@ -1,4 +1,5 @@
 import { BrokerError, operationNames, restPathOf, skippedListingSchema, subscriptionListingSchema } from "@stele/wire";
+import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
 import type { GroupHealth } from "../../engine/broker.ts";
 import { parseSubscriptionId } from "../../domain/subscription.ts";
@@ -7,6 +8,25 @@ import { serve, testMetrics } from "../testing/serve.ts";
 
 const ready: GroupHealth = { groupId: "1", ready: true, reason: undefined, indexedBlock: 5 };
 const notReady: GroupHealth = { groupId: "2", ready: false, reason: "chain cannot be reached", indexedBlock: 3 };
+
+/** The part of the OpenAPI document that describes readiness. */
+interface OpenApi {
+  readonly paths: {
+    readonly "/health/ready": {
+      readonly get: {
+        readonly responses: {
+          readonly 200: {
+            readonly content: { readonly "application/json": { readonly schema: { readonly properties: object } } };
+          };
+        };
+      };
+    };
+  };
+}
+
+function refuse(): never {
+  throw new BrokerError("accessDenied");
+}
 
 describe("the listing of subscriptions", () => {
   it.each(["GET", "POST"])("answers %s with node, identifier and exactly the documented fields", async (method) => {
@@ -126,6 +146,20 @@ describe("health", () => {
     await using server = await serve({ health: () => [notReady], node: () => node });
     const response = await fetch(`${server.url}/health/ready`);
     expect([response.status, await response.json()]).toMatchObject([503, { status: "not ready", node }]);
+  });
+
+  it.each([
+    ["of a cluster", { node: () => ({ address: "node-a:8080", isMember: true, reason: undefined }) }, "node"],
+    ["to a caller who may not see more than the status", { authorize: refuse }, "status"],
+  ] as const)("ready %s is as /openapi.json describes it", async (_whose, broker, last) => {
+    await using server = await serve({ health: () => [ready], ...broker });
+    const document = (await (await fetch(`${server.url}/openapi.json`)).json()) as OpenApi;
+    const { schema } = document.paths["/health/ready"].get.responses[200].content["application/json"];
+    const body = (await (await fetch(`${server.url}/health/ready`)).json()) as object;
+    const validate = new Ajv2020().compile(schema);
+    expect([validate(body), validate.errors]).toEqual([true, null]);
+    expect(Object.keys(body)).toContain(last);
+    expect(Object.keys(schema.properties)).toEqual(expect.arrayContaining(Object.keys(body)));
   });
 
   it.each([
