@@ -37,6 +37,7 @@ const unreachable = new TypeError("fetch failed", { cause: { code: "EHOSTUNREACH
 const unreachables = new TypeError("fetch failed", { cause: new AggregateError([]) });
 const broken = new TypeError("fetch failed", { cause: { code: "EHOSTUNREACH", syscall: "read" } });
 const untrusted = new TypeError("fetch failed", { cause: { code: "UNABLE_TO_VERIFY_LEAF_SIGNATURE" } });
+const blocked = new TypeError("fetch failed", { cause: new Error("bad port") });
 const plain = new TypeError("fetch failed", { cause: { code: "ERR_SSL_WRONG_VERSION_NUMBER" } });
 
 describe.each<[string, (stele: Stele) => Promise<unknown>]>([
@@ -56,6 +57,7 @@ describe.each<[string, (stele: Stele) => Promise<unknown>]>([
     ["whose connection broke", false, [broken]],
     ["that refused the certificate", true, [untrusted]],
     ["that asked for TLS where there is none", true, [plain]],
+    ["to a port to which fetch never connects", true, [blocked]],
     ["that lost its answer, then could not connect", false, [lost, closed]],
     ["that lost its answer, then met a busy broker", false, [lost, failing(200300)]],
     ["that timed out, then could not connect", false, [failing(200201), closed]],
