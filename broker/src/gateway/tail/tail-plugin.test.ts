@@ -273,7 +273,7 @@ test("limits the number of open tails, and does not count tails that have ended"
   const answer = await fetch(`${server.url}/tail?topic=a`);
   expect([answer.status, await answer.json()]).toEqual([
     503,
-    { code: 200300, message: expect.stringContaining("1 tails are open") },
+    { code: 200300, message: expect.stringContaining("1 tails are open at this node, and tailsMax allows no more") },
   ]);
   first.socket.destroy();
   await expect.poll(() => tailed.tails).toBe(0);

@@ -65,7 +65,10 @@ export class Tails {
   async open({ caller, request, socket, answer }: Opening): Promise<void> {
     const { broker, tailsMax, unread, random } = this.#parts;
     if (this.#isStopping) throw new BrokerError("busy", { details: "the broker stops" });
-    if (this.#count >= tailsMax) throw new BrokerError("busy", { details: `${tailsMax} tails are open at this node` });
+    if (this.#count >= tailsMax)
+      throw new BrokerError("busy", {
+        details: `${tailsMax} tails are open at this node, and tailsMax allows no more`,
+      });
     const turn = this.#turns[Math.floor(random() * heartbeatTurns)] ?? new Set<Tail>();
     const retryMs = Math.round(retryMsMin + random() * (retryMsMax - retryMsMin));
     const onEnded = (ended: Tail, why: string | undefined): void => {
