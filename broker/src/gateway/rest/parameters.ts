@@ -2,6 +2,9 @@ import { quote } from "@stele/wire";
 import { parametersMax } from "../limits.ts";
 import { parameterError } from "../shared/failure.ts";
 
+const plus = 0x2b;
+const space = 0x20;
+
 /** Parameters by name. In a Map no name, such as `__proto__`, has a meaning in JavaScript. */
 export type Parameters = Map<string, string>;
 
@@ -9,7 +12,8 @@ export type Parameters = Map<string, string>;
  * Adds the pairs of a query string or form: `+` is a space, escapes are UTF-8.
  * @throws BrokerError 200001 for a malformed escape, invalid UTF-8, a repeated name, or too many parameters.
  */
-export function addEncodedPairs(parameters: Parameters, encoded: string): void {
+export function addEncodedPairs(parameters: Parameters, text: string): void {
+  const encoded = text.includes("+") ? plusesToSpaces(text) : text;
   let start = 0;
   while (start < encoded.length) {
     let end = encoded.indexOf("&", start);
@@ -33,12 +37,18 @@ export function addParameter(parameters: Parameters, name: string, value: string
   parameters.set(name, value);
 }
 
+/** Replaces bytes, because `replaceAll` of the text would block the event loop for a tenth of a second if 1 MiB has many pluses. */
+function plusesToSpaces(text: string): string {
+  const bytes = Buffer.from(text);
+  for (let at = 0; at < bytes.length; at += 1) if (bytes[at] === plus) bytes[at] = space;
+  return bytes.toString();
+}
+
 /** The error names the part, and does not quote it: it may be a secret, or a url with one, and the log has the error. */
 function decodeComponent(text: string, part: string): string {
-  const spaced = text.includes("+") ? text.replaceAll("+", " ") : text;
-  if (!spaced.includes("%")) return spaced;
+  if (!text.includes("%")) return text;
   try {
-    return decodeURIComponent(spaced);
+    return decodeURIComponent(text);
   } catch (cause) {
     throw parameterError(`${part} has a malformed escape or is not valid UTF-8`, cause);
   }
