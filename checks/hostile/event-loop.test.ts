@@ -171,6 +171,13 @@ describe("the event loop is not blocked by", () => {
     expect(await delayDuring(send)).toBeLessThan(formDelayMsMax);
   });
 
+  it.each(["/rest/exist", "/rest/publish", "/jsonrpc"])("a content type of %s with 30,000 spaces", async (path) => {
+    const headers = { "content-type": `application/json; charset=${" ".repeat(30_000)}x y` };
+    const send = () => world().client.http.send({ method: "POST", path, headers, body: "{}" });
+    const delay = await delayDuring(async () => expect(await send()).toMatchObject({ status: 200 }));
+    expect(delay).toBeLessThan(bodyDelayMsMax);
+  });
+
   it("a batch of 1,000 CloudEvents", async () => {
     const [first = "", ...rest] = range(batchMax).map(topicOf);
     const send = () => world().client.http.send(publishCloudEvents("batch", [first, ...rest]));
