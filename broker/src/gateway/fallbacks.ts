@@ -36,7 +36,8 @@ export function createFallbacks({ basePath, audience, logger }: FallbackOptions)
   const hasStatus = (request: FastifyRequest): boolean => !isRest(request) || isCloudEventRequest(request);
   const advise = (request: FastifyRequest): string => {
     if (isRest(request) && audience !== "operators") return adviseRest(request.method, basePath);
-    if (isOperatorsPath(request, basePath) && audience === "clients") return adviceOnOperators;
+    const isForOperators = isOperatorsPath(request, basePath) || toPath(request.raw.url ?? "") === `${basePath}/chain`;
+    if (isForOperators && audience === "clients") return adviceOnOperators;
     return `GET ${basePath}/ lists what there is`;
   };
   const context = { logger, operation: "none" };

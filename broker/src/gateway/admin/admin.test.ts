@@ -248,7 +248,7 @@ it.each(["/metrics", "/admin/listSubscription", "/admin/skippedEntries", "/chain
   },
 );
 
-it.each(["/metrics", "/admin/v1/subscriptions"])(
+it.each(["/metrics", "/admin/v1/subscriptions", "/chain"])(
   "names the operators' port in the answer to %s at the clients' listener",
   async (path) => {
     await using clients = await serve({}, { audience: "clients" });
