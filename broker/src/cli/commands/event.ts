@@ -17,7 +17,7 @@ export function defineEvent(program: Command, io: CliIo): void {
     summary: "Shows an event, or its proof.",
     examples: [
       "stele event 2cf24dba-59-1124",
-      "stele event 2cf24dba-59-1124 --proof > proof.json && stele verify proof.json",
+      "stele event 2cf24dba-59-1124 --proof > proof.json && stele verify proof.json --remember",
       "stele event 2cf24dba-59-1124 --raw > content.bin",
     ],
     flags: (command) =>
