@@ -160,13 +160,16 @@ describe("the event loop is not blocked by", () => {
     expect(await delayDuring(() => world().client.http.send(request))).toBeLessThan(bodyDelayMsMax);
   });
 
-  it("a form with a megabyte of pluses", async () => {
+  it.each([
+    ["publish", "content", 100_201],
+    ["subscribe", "url=http://127.0.0.1:9/&secret", 200_001],
+  ])("a form of %s with a megabyte of pluses as %s", async (operation, names, code) => {
     const headers = { "content-type": "application/x-www-form-urlencoded" };
-    const body = `topic=${topicOf(1)}&content=${"+".repeat(1_000_000)}`;
-    const request = { method: "POST", path: "/rest/publish", headers, body } as const;
+    const body = `topic=${topicOf(1)}&${names}=${"+".repeat(1_000_000)}`;
+    const request = { method: "POST", path: `/rest/${operation}`, headers, body } as const;
     const send = async (): Promise<void> => {
       for (let times = 0; times < 5; times += 1)
-        expect((await world().client.http.send(request)).json()).toMatchObject({ code: 100_201 });
+        expect((await world().client.http.send(request)).json()).toMatchObject({ code });
     };
     expect(await delayDuring(send)).toBeLessThan(formDelayMsMax);
   });

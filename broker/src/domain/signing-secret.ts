@@ -24,6 +24,8 @@ export const madeSecretBytes = 32;
 /** A text with this prefix holds both secrets of a rotation; {@link checkSecret} refuses a secret that begins with it. */
 const rotationPrefix = "whrot_";
 const symmetricPrefix = "whsec_";
+/** Maximum number of characters of a secret: a prefix, and the Base64 of 64 bytes. */
+const secretCharactersMax = 94;
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 const forms =
@@ -40,7 +42,8 @@ const lostPlus =
  */
 export function checkSecret(secret: string): void {
   if (hasForm(secret)) return;
-  throw new BrokerError("parameterInvalid", { details: hasForm(secret.replaceAll(" ", "+")) ? lostPlus : forms });
+  const hasLostPlus = secret.length <= secretCharactersMax && hasForm(secret.replaceAll(" ", "+"));
+  throw new BrokerError("parameterInvalid", { details: hasLostPlus ? lostPlus : forms });
 }
 
 /** Formats random bytes as a symmetric secret. */
@@ -48,7 +51,9 @@ export function toSecret(bytes: Uint8Array): string {
   return symmetricPrefix + Buffer.from(bytes).toString("base64");
 }
 
+/** Compares the length first: searching a megabyte would block the event loop. */
 function hasForm(secret: string): boolean {
+  if (secret.length > secretCharactersMax) return false;
   return isSymmetric(secret) || findPrivateKey(secret) !== undefined;
 }
 
