@@ -2,20 +2,25 @@ import { UsageError } from "./io.ts";
 
 /**
  * Checks a URL that the user gives; `name` says where. `localhost:3000` is a URL too, but of the scheme `localhost`. A user name and a password are refused,
- * because no request would carry them. No message shows them: a password with `#` or `/` makes a text that is no URL, or one of another scheme.
+ * because no request would carry them. No message shows them: a password with `#` or `/` makes a text that is no URL, one of another scheme, or one of the host
+ * that was meant as the user name.
  * @throws UsageError unless the text is an http or https URL.
  */
 export function checkHttpUrl(text: string, name: string): void {
   const url = findHttpUrl(text);
   if (url === undefined)
     throw new UsageError(text.includes("@") ? `${name} is not an http(s) URL` : `not an http(s) URL: ${text}`);
-  if (hasPassword(url)) throw new UsageError(`${name} contains a user name or a password`);
+  if (hasPassword(url) || url.hash.includes("@")) throw new UsageError(`${name} contains a user name or a password`);
 }
 
-/** A URL from the user's file as it may be shown: earlier versions also stored one with a password. */
+/**
+ * A URL of the user as it may be shown. Earlier versions also stored one with a password; and in `https://me:12/secret@host` the beginning of a password is
+ * taken for the port.
+ */
 export function withoutPassword(text: string): string {
   const url = findHttpUrl(text);
-  return url === undefined || hasPassword(url) ? text.replace(/^(https?:\/\/)?.*@/is, "$1…@") : text;
+  const mayHavePassword = url === undefined || hasPassword(url) || /^\s*https?:.*[:?#].*@/is.test(text);
+  return mayHavePassword ? text.replace(/^(https?:\/\/)?.*@/is, "$1…@") : text;
 }
 
 function findHttpUrl(text: string): URL | undefined {

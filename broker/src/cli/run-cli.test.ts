@@ -188,7 +188,7 @@ it.each(["http://me@host", "http://:secret@host"])("listen refuses the receiver 
   expect(sent).toEqual([]);
 });
 
-it.each(["https://me:pa#secret@host", "me:secret@host", "https://me:secret@host"])(
+it.each(["https://me:pa#secret@host", "https://me:12#secret@host", "me:secret@host", "https://me:secret@host"])(
   "%s is refused as the broker's URL, without the password",
   async (url) => {
     const { code, stderr } = await run(["topics", "list", "--url", url], {});
@@ -203,12 +203,16 @@ it("context list shows no password of a context that an earlier version stored",
   onTestFinished(() => rmSync(folder, { recursive: true }));
   mkdirSync(join(folder, "stele"));
   const [url, adminUrl] = ["https://me:secret@host/base", "https://me:pa#secret@host:1"];
+  const parsed = ["https://me:12#secret@host", "https://me:12/secret@host"] as const; // The host is `me`, and 12 its port.
+  const misread = { url: parsed[0], adminUrl: parsed[1] };
   const plain = { url: "https://host/@a" };
-  writeFileSync(join(folder, "stele/contexts.json"), JSON.stringify({ contexts: { old: { url, adminUrl }, plain } }));
+  const contexts = { old: { url, adminUrl }, misread, plain };
+  writeFileSync(join(folder, "stele/contexts.json"), JSON.stringify({ contexts }));
   const { code, stdout } = await run(["context", "list"], { env: { XDG_CONFIG_HOME: folder } });
   expect(code).toBe(0);
   expect(stdout.map((text) => JSON.parse(text) as unknown)).toEqual([
     { name: "old", isCurrent: false, url: "https://…@host/base", adminUrl: "https://…@host:1", hasKey: false },
+    { name: "misread", isCurrent: false, url: "https://…@host", adminUrl: "https://…@host", hasKey: false },
     { name: "plain", isCurrent: false, ...plain, hasKey: false },
   ]);
 });

@@ -1,3 +1,4 @@
+import { withoutPassword } from "../http-url.ts";
 import type { Finding } from "./finding.ts";
 
 /** Time limit for the answer to the first call, in milliseconds: a broker that hangs accepts connections, but never answers. */
@@ -7,6 +8,7 @@ const clockSkewMsMax = 5_000;
 
 /** Checks whether the address answers, and whether its clock agrees with ours. */
 export async function examineAddress(url: string, signal: AbortSignal): Promise<readonly Finding[]> {
+  const shown = withoutPassword(url);
   const ending = new AbortController();
   const end = (): void => ending.abort();
   const timer = setTimeout(end, answerTimeoutMs);
@@ -15,21 +17,21 @@ export async function examineAddress(url: string, signal: AbortSignal): Promise<
     const askedAt = Date.now();
     const answer = await fetch(`${url.replace(/\/+$/, "")}/health/live`, { signal: ending.signal });
     await answer.arrayBuffer();
-    const live: Finding = { check: "address", status: "ok", detail: `${url} answers` };
+    const live: Finding = { check: "address", status: "ok", detail: `${shown} answers` };
     if (!answer.ok) {
       const advice = "check that this is the address of a broker, with its context segment if it has one";
-      return [{ ...live, status: "failed", detail: `${url} answers with status ${answer.status}`, advice }];
+      return [{ ...live, status: "failed", detail: `${shown} answers with status ${answer.status}`, advice }];
     }
     return [live, ...examineClock(answer.headers.get("date"), { askedAt, answeredAt: Date.now() })];
   } catch (error) {
     signal.throwIfAborted();
     if (ending.signal.aborted) {
-      const detail = `${url} does not answer within ${answerTimeoutMs / 1_000} s`;
+      const detail = `${shown} does not answer within ${answerTimeoutMs / 1_000} s`;
       return [
         { check: "address", status: "failed", detail, advice: "see the broker's log, and restart it if it hangs" },
       ];
     }
-    return [{ check: "address", status: "failed", ...explain(error, url) }];
+    return [{ check: "address", status: "failed", ...explain(error, shown) }];
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", end);
