@@ -21,14 +21,14 @@ export class ReceivedEvent implements EventBody {
     return fromBase64(this.content);
   }
 
-  /** The content as UTF-8 text; invalid bytes become U+FFFD. */
+  /** The content as UTF-8 text, also with the byte order mark that it may begin with; invalid bytes become U+FFFD. */
   text(): string {
-    return new TextDecoder().decode(this.bytes());
+    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(this.bytes());
   }
 
-  /** @throws SyntaxError if the content is no JSON. */
+  /** The content as JSON, without a byte order mark (RFC 8259, section 8.1). @throws SyntaxError if the content is no JSON. */
   json(): unknown {
-    return JSON.parse(this.text());
+    return JSON.parse(new TextDecoder().decode(this.bytes()));
   }
 }
 
