@@ -19,7 +19,7 @@ const isClient =
 
 // Imports only one of the two, since a client needs nothing of a broker. Checks the version of Node.js and, for a broker, the file descriptors first: with an
 // older version or too few descriptors, the import would fail with an error that blames some package.
-const problem = findNodeProblem() ?? (isClient ? undefined : findDescriptorProblem());
+const problem = findNodeProblem() ?? findArgumentProblem() ?? (isClient ? undefined : findDescriptorProblem());
 if (problem !== undefined) {
   process.stderr.write(`stele: ${problem}\n`);
   process.exitCode = refused;
@@ -27,4 +27,10 @@ if (problem !== undefined) {
   await import("./cli-main.ts");
 } else {
   await import("./main.ts");
+}
+
+/** Node.js puts U+FFFD in the place of bytes that are not UTF-8, so a content would be published with other bytes than the user gave. */
+function findArgumentProblem(): string | undefined {
+  if (!process.argv.slice(2).some((word) => word.includes("\uFFFD"))) return undefined;
+  return "an argument has bytes that are not UTF-8, or the character U+FFFD: give such a content on stdin";
 }

@@ -6,7 +6,7 @@ import { buffer } from "node:stream/consumers";
 import { Stele } from "@stele/client";
 import { describe, expect, it } from "vitest";
 import { mainFile } from "../harness/broker-process.ts";
-import { callStele, type CommandOptions, type CommandRun } from "../harness/stele-command.ts";
+import { callStele, type CommandOptions, type CommandRun, runStele } from "../harness/stele-command.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { useWorld } from "../harness/use.ts";
 import { embeddedWorld } from "../harness/world.ts";
@@ -45,6 +45,18 @@ async function forward(request: IncomingMessage): Promise<void> {
 }
 
 describe("stele pub, when a publish fails or its outcome is unknown", () => {
+  it("stele pub refuses an argument that is not UTF-8, which Node.js changes", async () => {
+    await stele().open("latin");
+    const script = `exec "$0" "$1" pub latin "$(printf 'caf\\351')" --url "$2"`;
+    const program = ["sh", "-c", script, process.execPath, mainFile, running().broker.url];
+    expect(await runStele([], { program })).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringMatching(/^stele: an argument has bytes that are not UTF-8.*on stdin\n$/),
+    });
+    expect(await stele().state("latin")).toMatchObject({ sequenceNumber: 0 });
+  });
+
   it("stele pub --once, after a lost answer, says that the outcome is unknown, and prints for each event the key that makes a repeat safe", async () => {
     await stele().open("lost");
     const run = await pub(["lost", "--once", "-o", "ndjson"], { input: "1\n2\n", url: await startLosingProxy() });
