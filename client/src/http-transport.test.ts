@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
+import { type AddressInfo, createServer as createSocketServer } from "node:net";
 import { inspect } from "node:util";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { Stele } from "./index.ts";
@@ -158,6 +159,40 @@ describe("a client", () => {
         const { fetch } = answering(() => new Response("<html>", { status }));
         await expect(call(new Stele({ url, fetch, retries: 0 }))).rejects.toThrow(text);
       }
+    },
+  );
+
+  it.each([
+    ["a call", (stele: Stele) => stele.exist("t"), 2],
+    ["an admin call", (stele: Stele) => stele.admin.figures(), 2],
+    ["a publish with a key", (stele: Stele) => stele.publish("t", "x", { once: true }), 2],
+    ["a publish without a key", (stele: Stele) => stele.publish("t", "x"), 1],
+  ])("takes JSON that ends early for a lost answer, and retries %s if a repeat is safe", async (_what, call, tries) => {
+    const headers = { "content-type": "application/json; charset=utf-8" };
+    const { requests, fetch } = answering(() => new Response('{"jsonrpc":"2.0","id":0,"res', { headers }));
+    await expect(call(new Stele({ url, fetch, retries: 1 }))).rejects.toMatchObject({ retry: true, wasRefused: false });
+    expect(requests).toHaveLength(tries);
+  });
+
+  it.each([
+    ["a call", (stele: Stele) => stele.exist("t")],
+    ["a tail", (stele: Stele) => stele.subscribe("t", { reconnectMsMax: 1 }).opened()],
+  ])(
+    "does not take a server that breaks off its answer to %s for one that speaks another protocol",
+    async (_, call) => {
+      const server = createSocketServer((socket) =>
+        socket.once("data", () =>
+          socket.end(
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\nno chunk\r\n",
+          ),
+        ),
+      ).listen(0, "127.0.0.1");
+      onTestFinished(() => void server.close());
+      await once(server, "listening");
+      const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // The address of a TCP server.
+      const failure = call(new Stele({ url: origin, retries: 0 }));
+      await expect(failure).rejects.toThrow(`the answer of ${origin} broke off (`);
+      await expect(failure).rejects.not.toThrow("another protocol");
     },
   );
 

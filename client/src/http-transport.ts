@@ -97,12 +97,14 @@ export class HttpTransport {
     } catch (error) {
       options.signal?.throwIfAborted();
       if (error instanceof SteleError) throw error;
-      throw toUnanswered(error, { url: request.url, signal: undefined });
+      throw toCutAnswer(error, request.url);
     } finally {
       scope.close();
     }
   }
 }
+
+const jsonType = /^application\/(?:[\w.-]+\+)?json/i;
 
 /**
  * Reads a response as JSON. Errors name `url`, since a response that a custom `fetch` has made does not know its URL.
@@ -116,6 +118,10 @@ export async function readAnswer(response: Response, url: string): Promise<HttpA
   try {
     return { status, value: JSON.parse(text), ...advice };
   } catch {
+    // Without a length or chunks, as some proxies answer, a cut body looks complete.
+    if (response.ok && jsonType.test(headers.get("content-type") ?? "")) {
+      throw new SteleError(`${url} sent only a part of its JSON`, { retry: true });
+    }
     throw toForeignAnswer(url, { status, ...advice }, `status ${status}, no JSON`);
   }
 }
@@ -160,7 +166,7 @@ export function toUnanswered(
   { url, signal }: { readonly url: string; readonly signal: AbortSignal | undefined },
 ): unknown {
   if (signal?.aborted === true) return signal.reason;
-  const cause = error instanceof Error ? error.cause : undefined;
+  const cause = causeOf(error);
   const code = isRecord(cause) ? cause["code"] : undefined;
   const { origin } = new URL(url);
   if (typeof code === "string" && certificateCodes.test(code)) {
@@ -171,13 +177,34 @@ export function toUnanswered(
       cause: error,
     });
   }
-  const reason = typeof code === "string" ? code : (cause instanceof Error && cause.message) || "no connection";
-  const why = error instanceof Error && error.name === "TimeoutError" ? "in time" : `(${reason})`;
+  const why = isTimeout(error) ? "in time" : `(${toReason(cause)})`;
   return new SteleError(`${origin} does not answer ${why}${explain(cause)}`, {
     retry: !isBlockedPort(cause),
     wasRefused: isUnsent(cause),
     cause: error,
   });
+}
+
+/** The error for an answer that began, but whose body broke off or did not come in time. */
+export function toCutAnswer(error: unknown, url: string): SteleError {
+  const { origin } = new URL(url);
+  const what = isTimeout(error)
+    ? `${origin} does not answer in time`
+    : `the answer of ${origin} broke off (${toReason(causeOf(error))})`;
+  return new SteleError(what, { retry: true, cause: error });
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof Error ? error.cause : undefined;
+}
+
+function toReason(cause: unknown): string {
+  const code = isRecord(cause) ? cause["code"] : undefined;
+  return typeof code === "string" ? code : (cause instanceof Error && cause.message) || "no connection";
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof Error && error.name === "TimeoutError";
 }
 
 /** Whether no connection was made. Node tries each address of a name, and gives an AggregateError if it could connect to none. */

@@ -4,8 +4,8 @@ import {
   type HttpTransport,
   isTransient,
   readAnswer,
+  toCutAnswer,
   toForeignAnswer,
-  toUnanswered,
 } from "../http-transport.ts";
 import { AbortScope } from "../lib/abort-scope.ts";
 import type { CallOptions } from "../options.ts";
@@ -131,7 +131,7 @@ export class Connection {
       this.#signal?.throwIfAborted();
       if (this.#scope.signal.aborted) throw this.#scope.signal.reason;
       if (error instanceof SteleError) throw error;
-      throw toUnanswered(error, { url: this.#url, signal: undefined });
+      throw toCutAnswer(error, this.#url);
     } finally {
       this.#scope.stopTimer();
     }
