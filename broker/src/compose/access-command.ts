@@ -54,8 +54,11 @@ export class UsageError extends Error {}
 /** Maximum number of tries while another process changes keys or roles. */
 const triesMax = 20;
 
-/** Splits the arguments. Every flag that is not in `ownFlags` is a setting of the broker, and has a value. */
-function readWords(argv: readonly string[], ownFlags: readonly string[]): CommandWords {
+/**
+ * Splits the arguments. Every flag that is not in `ownFlags` is a setting of the broker, and has a value.
+ * @throws WrongFormat for an unknown or missing output format.
+ */
+export function readWords(argv: readonly string[], ownFlags: readonly string[] = []): CommandWords {
   const { format, words } = takeFormat(argv);
   const given = new Map<string, string[]>(ownFlags.map((flag) => [flag, []]));
   const [settings, positional]: [string[], string[]] = [[], []];
@@ -64,7 +67,10 @@ function readWords(argv: readonly string[], ownFlags: readonly string[]): Comman
     const [flag = "", inline] = word.split(/=(.*)/s);
     if (!word.startsWith("--")) positional.push(word);
     else if (given.has(flag)) given.get(flag)?.push(inline ?? words[(index += 1)] ?? "");
-    else settings.push(...(inline === undefined ? [word, words[(index += 1)] ?? ""] : [word]));
+    else {
+      settings.push(word);
+      if (inline === undefined) settings.push(...words.slice((index += 1), index + 1)); // Nothing for the last word: its value is missing.
+    }
   }
   return { format, settings, positional, given };
 }

@@ -76,6 +76,22 @@ describe("stele backup while no broker runs", () => {
     expect(readdirSync(target)).toEqual(expect.arrayContaining(["backup.json", "chain.sqlite", "store.sqlite"]));
   });
 
+  it("accepts settings before the name of the new folder", async () => {
+    leave("stopped");
+    const argv = ["--data-dir", folder, "-o", "json", target];
+    expect(await runBackupCommand("backup", argv, { env: {}, log: () => {} })).toMatchObject({ exitCode: 0 });
+    expect(existsSync(join(target, "backup.json"))).toBe(true);
+  });
+
+  it.each([
+    ["no folder", ["--data-dir", "x"], /^Usage: stele backup DIR/],
+    ["two folders", ["a", "--data-dir", "x", "b"], /^stele backup: there are more arguments/],
+    ["a setting without a value", ["a", "--data-dir"], /^stele backup: --data-dir needs a value/],
+  ])("exits with 2 for %s", async (_, argv, says) => {
+    const outcome = await runBackupCommand("backup", argv, { env: {}, log: () => {} });
+    expect(outcome).toMatchObject({ exitCode: 2, problem: expect.stringMatching(says) });
+  });
+
   it("waits for a command that changes keys, and copies what it wrote", async () => {
     leave("stopped");
     const keys = await openNative(join(folder, "keys.sqlite"));

@@ -8,13 +8,14 @@ import { makeBackup } from "../backup/make-backup.ts";
 import type { Manifest } from "../backup/manifest.ts";
 import { restoreBackup } from "../backup/restore-backup.ts";
 import { activate } from "../backup/restored.ts";
+import { readWords, refuseFurther, UsageError } from "./access-command.ts";
 import { chainFile, checkDataFolder, keysFile, requireFolder } from "./folder.ts";
 import { type GroupConfig, groupsOf, isClustered } from "../config/derived.ts";
 import { loadConfig } from "../config/load-config.ts";
 import type { Config } from "../config/settings.ts";
 import type { CleanupStack } from "../lib/cleanup-stack.ts";
 import type { Logger } from "../lib/logger.ts";
-import { takeFormat, toJsonText, WrongFormat } from "../lib/output-format.ts";
+import { toJsonText, WrongFormat } from "../lib/output-format.ts";
 import type { Timer } from "../lib/pause.ts";
 import { type DataFolder, openDataFolder } from "../lib/system/data-folder.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -90,12 +91,13 @@ export async function runBackupCommand(
 ): Promise<BackupOutcome> {
   if (argv.some((word) => word === "--help" || word === "-h")) return done(usages[command]);
   try {
-    const { format, words } = takeFormat(argv);
-    const [target = "", ...rest] = command === "activate" ? ["", ...words] : words;
+    const { format, settings, positional } = readWords(argv);
+    const [target = "", ...further] = command === "activate" ? ["", ...positional] : positional;
     if (command !== "activate" && (target === "" || target.startsWith("-"))) {
       return { exitCode: 2, output: "", problem: usages[command] };
     }
-    const loaded = loadConfig({ env, argv: rest, readFile: (path) => readFileSync(path, "utf8"), version });
+    refuseFurther(further, 0);
+    const loaded = loadConfig({ env, argv: settings, readFile: (path) => readFileSync(path, "utf8"), version });
     if (loaded.status === "refused") return failed(command, loaded.problems.join("\n"), 2);
     if (loaded.status !== "loaded") return done(loaded.output);
     const { logLevel: level, logFormat } = loaded.config;
@@ -104,7 +106,7 @@ export async function runBackupCommand(
     return done(format === "table" ? text : toJsonText(format, result));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    return failed(command, reason, error instanceof WrongFormat ? 2 : 1);
+    return failed(command, reason, error instanceof WrongFormat || error instanceof UsageError ? 2 : 1);
   }
 }
 
