@@ -171,6 +171,12 @@ it.each([
   expect(starts).toEqual(["1970-01-01T00:00:00.000Z"]);
 });
 
+it("bench refuses events that are longer than a broker can be configured for, before it opens its topic", async () => {
+  const { code, stderr } = await run(["bench", "t", "--bytes", "999999999"], {});
+  expect({ code, stderr }).toEqual({ code: 2, stderr: "stele: --bytes is at most 8388608\n" });
+  expect(sent).toEqual([]);
+});
+
 it("tail --template prints a long content whole", async () => {
   const text = `${"x".repeat(5_000)}\u0007`;
   const event = { topic: "t", content: Buffer.from(text).toString("base64"), extensions: {}, eventId: "2cf24dba-1-1" };

@@ -1,7 +1,7 @@
 import { type CliIo, UsageError } from "./io.ts";
 
-/** Longest line of stdin, and longest stdin that is read as a whole, in bytes: the longest content that a broker can be configured for. */
-const contentBytesMax = 8 * 1024 * 1024;
+/** Longest content that a broker can be configured for, in bytes: the longest line of stdin, the longest stdin that is read as a whole, and `--bytes` of bench. */
+export const contentBytesMax = 8 * 1024 * 1024;
 const [lineFeed, carriageReturn] = [0x0a, 0x0d];
 
 /** Yields the lines of stdin as bytes: all lines that end in the same chunk together. @throws UsageError for a line that is too long. */

@@ -5,6 +5,7 @@ import { describeError } from "../describe-error.ts";
 import { type CliIo, CommandFailed, UsageError } from "../io.ts";
 import type { Column } from "../output.ts";
 import { parseCount } from "../parse.ts";
+import { contentBytesMax } from "../stdin.ts";
 import { define } from "./define.ts";
 
 interface BenchFlags {
@@ -55,6 +56,7 @@ export function defineBench(program: Command, io: CliIo): void {
     run: async ({ stele, output, signal }, { words: [topic = `bench/${randomUUID()}`], flags }) => {
       const { events, concurrency, bytes } = flags;
       if (events === 0 || bytes === 0) throw new UsageError("--events and --bytes are at least 1");
+      if (bytes > contentBytesMax) throw new UsageError(`--bytes is at most ${contentBytesMax}`);
       if (concurrency === 0 || concurrency > concurrencyMax)
         throw new UsageError(`--concurrency is 1 to ${concurrencyMax}`);
       await stele.open(topic, { signal });
