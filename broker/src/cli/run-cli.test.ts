@@ -177,15 +177,15 @@ it("bench refuses events that are longer than a broker can be configured for, be
   expect(sent).toEqual([]);
 });
 
-it("tail --template prints a long content whole", async () => {
+it("tail --template prints a long content whole, and the template's tab, but no control character of the event", async () => {
   const text = `${"x".repeat(5_000)}\u0007`;
   const event = { topic: "t", content: Buffer.from(text).toString("base64"), extensions: {}, eventId: "2cf24dba-1-1" };
   const stream = `id: 2cf24dba-1-1\ndata: ${JSON.stringify(event)}\n\n`;
   const headers = { "content-type": "text/event-stream" };
   vi.stubGlobal("fetch", async () => new Response(stream, { headers }));
-  const argv = ["tail", "t", "--template", "{{content}}", "--count", "1"];
+  const argv = ["tail", "t", "--template", "{{topic}}\t{{content}}", "--count", "1"];
   const { code, stdout } = await run(argv, { format: [] });
-  expect({ code, stdout }).toEqual({ code: 0, stdout: [`${"x".repeat(5_000)}\\u{7}\n`] });
+  expect({ code, stdout }).toEqual({ code: 0, stdout: [`t\t${"x".repeat(5_000)}\\u{7}\n`] });
 });
 
 it.each(["http://me@host", "http://:secret@host"])("listen refuses the receiver %s, as a broker does", async (url) => {

@@ -93,17 +93,16 @@ async function fillFor(
 ): Promise<void> {
   fill(template, { topic: "", eventId: "", text: () => "" });
   const events = await openTail(session, options);
-  for await (const event of first(events, count))
-    await session.output.raw(
-      `${toEscaped(fill(template, { topic: event.topic, eventId: event.eventId, text: () => event.text() }))}\n`,
-    );
+  for await (const event of first(events, count)) await session.output.raw(`${fill(template, event)}\n`);
 }
 
-function fill(template: string, { topic, eventId, text }: Pick<ReceivedEvent, "topic" | "eventId" | "text">): string {
+/** Escapes the values, which are a stranger's, but not the template: a tab or a line feed in it is the user's. */
+function fill(template: string, event: Pick<ReceivedEvent, "topic" | "eventId" | "text">): string {
+  const { topic, eventId } = event;
   return fillTemplate(template, {
-    topic: () => topic,
-    eventId: () => eventId,
-    sequence: () => eventId.split("-")[1] ?? "",
-    content: text,
+    topic: () => toEscaped(topic),
+    eventId: () => toEscaped(eventId),
+    sequence: () => toEscaped(eventId.split("-")[1] ?? ""),
+    content: () => toEscaped(event.text()),
   });
 }
