@@ -3,7 +3,7 @@ import { CopyButton } from "../ui/copy-button.tsx";
 import { Tabs } from "../ui/tabs.tsx";
 import { toHexDump } from "./hex.ts";
 import { layOutJson } from "./json-tokens.ts";
-import { type Content, readContent } from "./read-content.ts";
+import { type Content, readContent, toShown } from "./read-content.ts";
 
 type Form = "JSON" | "Text" | "Hex";
 
@@ -33,7 +33,7 @@ function FormView({ form, content }: { readonly form: Form; readonly content: Co
   if (form === "Hex") return <pre tabIndex={0}>{toHexDump(content.bytes)}</pre>;
   return (
     <>
-      <pre tabIndex={0}>{form === "JSON" ? <Json text={text} /> : text}</pre>
+      <pre tabIndex={0}>{form === "JSON" ? <Json text={text} /> : toShown(text)}</pre>
       <CopyButton text={text} label="Copy content" />
     </>
   );
@@ -41,7 +41,9 @@ function FormView({ form, content }: { readonly form: Form; readonly content: Co
 
 function Json({ text }: { readonly text: string }): ReactNode {
   const tokens = useMemo(() => layOutJson(text) ?? [], [text]);
-  if (tokens.length > colouredTokensMax) return tokens.map((token) => token.text).join("");
+  const layout = useMemo(() => tokens.map((token) => token.text).join(""), [tokens]);
+  const shown = toShown(layout);
+  if (tokens.length > colouredTokensMax || shown !== layout) return shown;
   return tokens.map((token, index) => (
     // oxlint-disable-next-line react/no-array-index-key -- The tokens of one text never move.
     <span key={index} className={`json-${token.kind}`}>

@@ -10,7 +10,7 @@ const indent = "  ";
  * Longest text that is laid out, and longest layout, in characters. Indentation grows with the square of the depth: 64 KiB of nested brackets would become
  * gigabytes. And the pattern takes stack for each escape of a string: one of 8 MiB could exhaust it.
  */
-const layoutCharactersMax = 4 * 2 ** 20;
+const layoutCharactersMax = 2 ** 20;
 
 /**
  * Lays out a JSON text without changing a value. `JSON.parse` would round numbers and drop repeated keys; here a number keeps all its digits, and a key stays

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { previewOf, readContent } from "./read-content.ts";
+import { previewOf, readContent, toShown } from "./read-content.ts";
 
 const encode = (text: string): string => Buffer.from(text).toString("base64");
 
@@ -19,4 +19,10 @@ test("bytes that are no UTF-8 have no text", () => {
 test("a preview has one line, and cuts a long content after a whole character", () => {
   expect(previewOf(encode("a\n\tb  c"))).toBe("a b c");
   expect(previewOf(encode(`x${"ü".repeat(500)}`))).toMatch(/^xü{100,}…$/);
+});
+
+test("shows a text of 256 Ki characters whole, and of a longer one the beginning and how much is missing", () => {
+  const text = "x".repeat(2 ** 18);
+  expect(toShown(text)).toBe(text);
+  expect(toShown(`${text}${"y".repeat(1234)}`)).toBe(`${text}\n… and 1,234 characters more`);
 });

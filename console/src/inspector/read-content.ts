@@ -1,3 +1,4 @@
+import { formatCounted } from "../lib/format.ts";
 import { isJson } from "./json-tokens.ts";
 
 export interface Content {
@@ -18,6 +19,15 @@ function decode(bytes: Uint8Array): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Characters of a content that are shown as text or JSON. A browser lays out a text of 4 MiB for one to three seconds, in which the tab stands still. */
+const shownCharactersMax = 2 ** 18;
+
+/** The beginning of a long text, and how much is missing. */
+export function toShown(text: string): string {
+  const rest = text.length - shownCharactersMax;
+  return rest <= 0 ? text : `${text.slice(0, shownCharactersMax)}\n… and ${formatCounted(rest, "character")} more`;
 }
 
 /** Characters of Base64 that a preview decodes. They give three quarters as many bytes. */
