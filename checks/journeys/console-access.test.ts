@@ -197,6 +197,23 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     expect(await there.getByRole("alert").count()).toBe(0);
   });
 
+  it("the chain view leads to an event and its proof at the operators' port, which serves no calls of clients", async () => {
+    const query = new URLSearchParams({ topic: "in-a-block", content: "seen" });
+    const headers = { authorization: `Bearer ${clerk}` };
+    for (const name of ["open", "publish"]) await fetch(`${broker.url}/rest/${name}?${query}`, { headers });
+    const page = await browser.open(`${operatorsUrl()}/console/chain`);
+    await giveKey(page, operator);
+    await page.getByText(/^in-a-block: event 1/).click();
+    await page.getByRole("link", { name: /seen/ }).click();
+    await page.getByRole("tabpanel").getByText("seen", { exact: true }).waitFor();
+    await page.getByText("operator", { exact: true }).waitFor();
+    expect(await page.getByRole("link", { name: "in-a-block" }).count()).toBe(0);
+    await page.getByRole("link", { name: "Prove it" }).click();
+    await page.getByRole("button", { name: "Verify" }).waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
+    await page.context().close();
+  });
+
   it("an operator opens and pauses the subscription of a tenant, whose identifier contains a slash", async () => {
     const receiver = await newReceiver();
     const call = async (name: string): Promise<unknown> => {

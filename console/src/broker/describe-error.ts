@@ -7,14 +7,21 @@ const parameterInvalid = 200001;
 export function describeError(error: unknown): string {
   if (!(error instanceof SteleError)) return error instanceof Error ? error.message : String(error);
   const { code, message, hints } = error;
-  return [code === undefined ? message : `${message} (${code})`, ...hints, ...adviceFor(code, message)].join(" — ");
+  return [code === undefined ? message : `${message} (${code})`, ...hints, ...adviceFor(error)].join(" — ");
 }
 
-function adviceFor(code: number | undefined, message: string): readonly string[] {
-  if (code === accessDenied) return ["your key lacks the right to do this; an operator can grant it"];
-  if (code !== parameterInvalid || !message.includes("there is nothing at")) return [];
+/** Whether this port of the broker does not serve the call. */
+export function isServedElsewhere(error: unknown): error is SteleError {
+  return (
+    error instanceof SteleError && error.code === parameterInvalid && error.message.includes("there is nothing at")
+  );
+}
+
+function adviceFor(error: SteleError): readonly string[] {
+  if (error.code === accessDenied) return ["your key lacks the right to do this; an operator can grant it"];
+  if (!isServedElsewhere(error)) return [];
   return [
-    message.includes("/admin/")
+    error.message.includes("/admin/")
       ? "operators' pages may be served at another port (adminPort): open the console there"
       : "the calls of clients may be served at another port: open the console there",
   ];

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { useStele } from "../broker/session-context.tsx";
+import { mayShow, useRights } from "../broker/use-rights.ts";
 import { previewOf } from "../inspector/read-content.ts";
 import { formatCount, formatCounted } from "../lib/format.ts";
 import { take } from "../lib/take.ts";
@@ -83,6 +84,7 @@ function BatchDetails({ groupId, batch }: BatchProps): ReactNode {
 
 function BatchEvents({ groupId, batch: { topic, firstSequence, count, firstEventId } }: BatchProps): ReactNode {
   const stele = useStele();
+  const isTailed = mayShow(useRights(), "subscribe");
   const shown = Math.min(count, eventsShown);
   const { data, error } = useQuery({
     queryKey: ["chain", "batch", groupId, firstEventId],
@@ -110,10 +112,15 @@ function BatchEvents({ groupId, batch: { topic, firstSequence, count, firstEvent
       </ol>
       {count > shown ? (
         <p className="quiet-text">
-          And {formatCounted(count - shown, "event")} more:{" "}
-          <Link href={toAddress("/tail", { topic, after: data.at(-1)?.eventId ?? firstEventId, group: groupId })}>
-            tail them
-          </Link>
+          And {formatCounted(count - shown, "event")} more
+          {isTailed ? (
+            <>
+              :{" "}
+              <Link href={toAddress("/tail", { topic, after: data.at(-1)?.eventId ?? firstEventId, group: groupId })}>
+                tail them
+              </Link>
+            </>
+          ) : null}
         </p>
       ) : null}
     </>

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { memo, type ReactNode, useMemo } from "react";
 import { Link } from "wouter";
 import { useStele } from "../broker/session-context.tsx";
+import { mayShow, useRights } from "../broker/use-rights.ts";
 import { parseEventId } from "../lib/event-id.ts";
 import { formatCount, formatCounted } from "../lib/format.ts";
 import { toAddress } from "../lib/to-address.ts";
@@ -10,6 +11,7 @@ import { CopyButton } from "../ui/copy-button.tsx";
 import { Facts } from "../ui/facts.tsx";
 import { Failure } from "../ui/failure.tsx";
 import { ContentView } from "./content-view.tsx";
+import { readEvent } from "./read-event.ts";
 
 /** A position is the block number times this, plus the index of the event in its block (docs/admin.md). */
 const positionsPerBlock = 2 ** 20;
@@ -27,7 +29,7 @@ export const Inspector = memo(function Inspector({ eventId, groupId, known }: In
   const stele = useStele();
   const { data: event, error } = useQuery({
     queryKey: ["event", groupId, eventId],
-    queryFn: ({ signal }) => known ?? stele.getEvent(eventId, { groupId, signal }),
+    queryFn: ({ signal }) => known ?? readEvent(stele, eventId, { groupId, signal }),
     staleTime: Number.POSITIVE_INFINITY,
   });
   if (event === undefined) return error === null ? <p role="status">Loading the event …</p> : <Failure error={error} />;
@@ -40,11 +42,16 @@ interface EventViewProps extends Pick<InspectorProps, "groupId"> {
 
 function EventView({ event, groupId }: EventViewProps): ReactNode {
   const bytes = useMemo(() => event.bytes(), [event]);
+  const isTailed = mayShow(useRights(), "subscribe");
   return (
     <>
       <Facts
         facts={{
-          Topic: <Link href={toAddress("/tail", { topic: event.topic, group: groupId })}>{event.topic}</Link>,
+          Topic: isTailed ? (
+            <Link href={toAddress("/tail", { topic: event.topic, group: groupId })}>{event.topic}</Link>
+          ) : (
+            event.topic
+          ),
           Event: (
             <span className="mono">
               {event.eventId} <CopyButton text={event.eventId} label="Copy id" />

@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useStele } from "../broker/session-context.tsx";
 import { usePollMs } from "../broker/use-poll-ms.ts";
+import { mayShow, useRights } from "../broker/use-rights.ts";
 import { formatCount, formatCounted } from "../lib/format.ts";
 import { toAddress } from "../lib/to-address.ts";
 import { Facts } from "../ui/facts.tsx";
@@ -47,6 +48,7 @@ export function SubscriptionPage({ id }: { readonly id: string }): ReactNode {
 type Subscription = Awaited<ReturnType<ReturnType<typeof useStele>["admin"]["subscription"]>>;
 
 function StateCard({ subscription }: { readonly subscription: Subscription }): ReactNode {
+  const isTailed = mayShow(useRights(), "subscribe");
   const { id, groupId, topic, url, state, lag, notified, notifiedAt, createdAt } = subscription;
   const { failing, waitingSince, nextAttemptAt, owner, node, kind, deadLetters } = subscription;
   return (
@@ -65,7 +67,7 @@ function StateCard({ subscription }: { readonly subscription: Subscription }): R
           "Next attempt": nextAttemptAt && <Time iso={nextAttemptAt} />,
           Receiver: <span className="address">{url}</span>,
           Protocol: kind,
-          Topic: <Link href={toAddress("/tail", { topic, group: groupId })}>{topic}</Link>,
+          Topic: isTailed ? <Link href={toAddress("/tail", { topic, group: groupId })}>{topic}</Link> : topic,
           Group: groupId,
           Owner: owner,
           Node: node,
