@@ -148,6 +148,15 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     await page.context().close();
   });
 
+  it("the console still asks for a key after somebody gave one that no request can carry", async () => {
+    const page = await browser.open(`${broker.url}/console/`);
+    await giveKey(page, "ключ");
+    await page.getByRole("dialog").locator("input:invalid").waitFor();
+    await giveKey(page, ` ${clerk}\t`);
+    await page.getByText("clerk", { exact: true }).waitFor();
+    await page.context().close();
+  });
+
   it("the console still asks for a key after somebody pressed Escape three times", async () => {
     const page = await browser.open(`${broker.url}/console/`);
     const dialog = page.getByRole("dialog", { name: "This broker asks for a key" });

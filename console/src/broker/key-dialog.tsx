@@ -3,6 +3,9 @@ import { Dialog } from "../ui/dialog.tsx";
 import { logIns, toLogInAddress } from "./addresses.ts";
 import { useSession, useSessionState } from "./session-context.tsx";
 
+/** Characters that a header can carry. With another key, no call could be made, and nothing would ask for a better key. */
+const keyPattern = String.raw`\s*[\x21-\x7e]+\s*`;
+
 /** Asks for a key or a log-in by an identity provider, once the broker requires one. A key stays in this tab. */
 export function KeyDialog(): ReactNode {
   const session = useSession();
@@ -25,7 +28,14 @@ export function KeyDialog(): ReactNode {
         ) : null}
         <label>
           Key or token
-          <input name="key" type="password" required autoComplete="off" />
+          <input
+            name="key"
+            type="password"
+            required
+            autoComplete="off"
+            pattern={keyPattern}
+            title="Letters, digits and signs of ASCII, without spaces"
+          />
         </label>
         <p className="quiet-text">
           The key stays in this tab until you close it. An operator creates a key with: stele key create
