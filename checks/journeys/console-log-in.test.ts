@@ -44,6 +44,16 @@ describe.runIf(canRunChromium)("people who log in to the console through an iden
     await dialogOf(page).waitFor();
   });
 
+  it("people return to the draft of the link that they opened", async () => {
+    const page = await browser.open(`${world.consoleUrl}/#topic=drafted&content=x`);
+    await logIn(page, "clerk");
+    await page.getByText("acme/clerk", { exact: true }).waitFor();
+    expect(await page.getByRole("region", { name: "Publish" }).getByLabel("Topic").inputValue()).toBe("drafted");
+    await page.reload();
+    expect(page.url()).toBe(`${world.consoleUrl}/#topic=drafted&content=x`);
+    await page.context().close();
+  });
+
   it("people see only what their token allows", async () => {
     const page = await browser.open(`${world.consoleUrl}/`);
     await logIn(page, "looker");

@@ -1,10 +1,12 @@
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { createRoot } from "react-dom/client";
 import { App } from "./app.tsx";
+import { restoreFragment } from "./broker/kept-fragment.ts";
 import { Session } from "./broker/session.ts";
 import { SessionProvider } from "./broker/session-context.tsx";
 import "./styles/styles.css";
 
+restoreFragment();
 const session = new Session();
 const onError = (error: unknown): void => session.noteFailure(error);
 

@@ -1,6 +1,7 @@
 import type { FormEvent, ReactNode } from "react";
 import { Dialog } from "../ui/dialog.tsx";
 import { logIns, toLogInAddress } from "./addresses.ts";
+import { keepFragment } from "./kept-fragment.ts";
 import { useSession, useSessionState } from "./session-context.tsx";
 
 /** Characters that a header can carry. With another key, no call could be made, and nothing would ask for a better key. */
@@ -52,10 +53,14 @@ export function KeyDialog(): ReactNode {
 function LogInLinks(): ReactNode {
   const session = useSession();
   if (logIns.length === 0) return null;
+  const leave = (): void => {
+    session.setKey(undefined);
+    keepFragment();
+  };
   return (
     <div className="log-ins">
       {logIns.map((name) => (
-        <a key={name} className="log-in" href={toLogInAddress(name)} onClick={() => session.setKey(undefined)}>
+        <a key={name} className="log-in" href={toLogInAddress(name)} onClick={leave}>
           Log in with {name}
         </a>
       ))}

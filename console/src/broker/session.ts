@@ -72,7 +72,7 @@ export class Session {
 }
 
 /** The storage of this tab; undefined if the browser forbids the site to store anything. Then the key is forgotten with the page. */
-function findStorage(): Storage | undefined {
+export function findStorage(): Storage | undefined {
   try {
     return sessionStorage;
   } catch {
