@@ -12,7 +12,7 @@ const everything = { topic: "#", after: undefined, filter: undefined, groupId: u
 
 /** The newest events that arrived since the page was opened. */
 export function NewestEvents(): ReactNode {
-  const { events, status } = useLiveTail(everything);
+  const { events, status } = useLiveTail(everything, shownMax);
   const newest = Array.from({ length: shownMax }, (_, index) => events.at(events.length - 1 - index));
   const shown = newest.filter((item): item is TailedEvent => item !== undefined);
   return (

@@ -31,6 +31,17 @@ function idsOf({ events }: LiveTail): readonly (string | undefined)[] {
 
 const [first, second] = ["2cf24dba-1-1", "2cf24dba-2-3"];
 
+test("keeps no more events than its view shows", async () => {
+  const fetch = async (): Promise<Response> =>
+    new Response(toFrame(first) + toFrame(second), { headers: { "content-type": "text/event-stream" } });
+  const stele = new Stele({ url: "http://broker.example", fetch });
+  const tail = new LiveTail(stele, query, { onFrame: queueMicrotask, eventsMax: 1 });
+  tail.resume();
+  await vi.waitFor(() => expect(tail.place).toBe(second));
+  expect(idsOf(tail)).toEqual([second]);
+  tail.stop();
+});
+
 test.each([
   ["@2", [first, "2cf24dba-2-4"]],
   ["OFFSET_FIRST", ["2cf24dba-2-4"]],

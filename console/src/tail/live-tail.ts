@@ -2,8 +2,10 @@ import type { Reconnect, Resync, Stele, Tail } from "@stele/client";
 import { blockOfPlace } from "../lib/event-id.ts";
 import { EventBuffer } from "./event-buffer.ts";
 
-/** Rows that a tail keeps, and the characters of their contents and extensions: about 64 MiB of memory. */
-const bounds = { eventsMax: 10_000, charactersMax: 32 * 2 ** 20 };
+/** Rows that a tail keeps unless its view shows fewer. */
+const eventsMaxDefault = 10_000;
+/** Characters of the contents and extensions of the rows that a tail keeps: about 64 MiB of memory. */
+const charactersMax = 32 * 2 ** 20;
 
 export interface TailQuery {
   /** Topic or pattern. */
@@ -19,6 +21,8 @@ export interface TailQuery {
 export interface LiveTailOptions {
   /** Calls an action before the browser next renders. */
   readonly onFrame: (action: () => void) => void;
+  /** Events to keep, at most. */
+  readonly eventsMax?: number | undefined;
 }
 
 export type TailStatus =
@@ -32,7 +36,7 @@ export type TailStatus =
  */
 export class LiveTail {
   readonly query: TailQuery;
-  readonly events = new EventBuffer(bounds);
+  readonly events: EventBuffer;
   readonly #stele: Stele;
   readonly #onFrame: LiveTailOptions["onFrame"];
   readonly #listeners = new Set<() => void>();
@@ -45,9 +49,10 @@ export class LiveTail {
   #isNotifying = false;
   #resync: Resync | undefined;
 
-  constructor(stele: Stele, query: TailQuery, { onFrame }: LiveTailOptions) {
+  constructor(stele: Stele, query: TailQuery, { onFrame, eventsMax = eventsMaxDefault }: LiveTailOptions) {
     this.#stele = stele;
     this.#onFrame = onFrame;
+    this.events = new EventBuffer({ eventsMax, charactersMax });
     this.query = query;
   }
 
