@@ -158,10 +158,22 @@ describe.runIf(canRun)("the packed tarballs, in a folder outside the repository 
       for (const { name, program } of code) writeFileSync(join(app, name), program);
       const module = resolution === "nodenext" ? "nodenext" : "esnext";
       const options = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2023,dom,dom.asynciterable"];
-      const types = ["--types", "node", "--typeRoots", join(root, "node_modules", "@types")];
+      // Programs for browsers and workers, which are bundled, have no types of Node.js.
+      const types = resolution === "nodenext" ? ["--types", "node"] : [];
+      const roots = ["--typeRoots", join(root, "node_modules", "@types")];
       const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
       const files = code.map(({ name }) => name);
-      const args = [compiler, ...options, ...types, "--module", module, "--moduleResolution", resolution, ...files];
+      const args = [
+        compiler,
+        ...options,
+        ...types,
+        ...roots,
+        "--module",
+        module,
+        "--moduleResolution",
+        resolution,
+        ...files,
+      ];
       const { stdout } = await run(process.execPath, args, { cwd: app }).catch((error: { stdout: string }) => error);
       expect(stdout).toBe("");
     },

@@ -1,15 +1,20 @@
-import type { ServerResponse } from "node:http";
 import { bodyBytesMax, type NodeRequest, readFetchBody, readNodeBody } from "./read-body.ts";
 import { receive, type ReceiverOptions } from "./receiver.ts";
 import type { WebhookHeaders } from "./verify-webhook.ts";
 
+/** The part of a `ServerResponse` of Node.js that `toNodeHandler` uses. */
+export interface NodeResponse {
+  readonly headersSent: boolean;
+  writeHead(status: number, headers: Record<string, string>): { end(body: string): unknown };
+}
+
 /** A handler for `node:http`, and for Express. In Express, put it before `express.json()`, which discards the signed bytes. */
-export function toNodeHandler(options: ReceiverOptions): (request: NodeRequest, response: ServerResponse) => void {
+export function toNodeHandler(options: ReceiverOptions): (request: NodeRequest, response: NodeResponse) => void {
   return (request, response) => {
     const { method = "", headers } = request;
     // A middleware with a time limit may have answered meanwhile.
     void receive({ method, headers, readBody: () => readNodeBody(request) }, options).then((answer) =>
-      response.headersSent ? response : response.writeHead(answer.status, answer.headers).end(answer.body),
+      response.headersSent ? response : response.writeHead(answer.status, { ...answer.headers }).end(answer.body),
     );
   };
 }
@@ -20,7 +25,7 @@ export interface FastifyLike {
   addContentTypeParser(
     type: string,
     options: { parseAs: "buffer"; bodyLimit: number },
-    parser: (request: unknown, body: Buffer, done: (error: Error | null, body: Buffer) => void) => void,
+    parser: (request: unknown, body: Uint8Array, done: (error: Error | null, body: Uint8Array) => void) => void,
   ): void;
   route(route: {
     method: string[];

@@ -1,4 +1,11 @@
-export { type FastifyLike, toFetchHandler, toHonoHandler, toNodeHandler, webhookPlugin } from "./handlers.ts";
+export {
+  type FastifyLike,
+  type NodeResponse,
+  toFetchHandler,
+  toHonoHandler,
+  toNodeHandler,
+  webhookPlugin,
+} from "./handlers.ts";
 export type { NodeRequest } from "./read-body.ts";
 export type { Webhook } from "./read-webhook.ts";
 export type { ReceiverOptions } from "./receiver.ts";

@@ -1,16 +1,24 @@
-import type { IncomingMessage } from "node:http";
 import { readBody } from "../lib/read-body.ts";
+import type { WebhookHeaders } from "./verify-webhook.ts";
 
 /** Longest body that the handlers read. It has room for a content of 8 MiB in Base64, the longest that a broker can be configured for. */
 export const bodyBytesMax = 16 * 1024 * 1024;
 
-/** A request of Node.js, whose body a framework may have read already. */
-export type NodeRequest = IncomingMessage & {
+/**
+ * A request of Node.js, whose body a framework may have read already: the part of `IncomingMessage` that a handler uses. Programs for Deno, Bun and workers
+ * have no types of Node.js.
+ */
+export interface NodeRequest {
+  readonly method?: string | undefined;
+  readonly headers: WebhookHeaders;
+  readonly readableDidRead: boolean;
+  iterator(options: { readonly destroyOnReturn: boolean }): AsyncIterable<unknown>;
+  resume(): unknown;
   /** The body, if `express.raw()` or `express.text()` has read it. */
   readonly body?: unknown;
   /** The bytes, if a framework keeps them besides the parsed body. */
   readonly rawBody?: unknown;
-};
+}
 
 /** A mistake in this server's program: something in front of the handler has read the body, so the signed bytes are gone. */
 export class BodyAlreadyRead extends Error {}
