@@ -51,6 +51,17 @@ it.each<[typeof runKeys, ...string[]]>([
   expect(existsSync(missing)).toBe(false);
 });
 
+it.each([
+  ["key", runKeys],
+  ["role", runRoles],
+])(
+  "stele %s without an action writes its usage to stderr, which a script does not take for a result",
+  async (name, run) => {
+    const problem = expect.stringMatching(`^Usage: stele ${name} `);
+    expect(await run([], { env: {}, now })).toEqual({ exitCode: 2, output: "", problem });
+  },
+);
+
 it("creates a missing data folder for the first key, and for the first role", async () => {
   const made = [join(folder, "keys"), join(folder, "roles")] as const;
   const create = ["create", "--principal", "shop", "--role", "admin", "--data-dir", made[0]];

@@ -50,9 +50,8 @@ const wordsMax: Readonly<Record<string, number>> = { create: 0, list: 0, revoke:
 /** Runs `stele key` with the arguments after that word. Never throws. */
 export async function runKeys(argv: readonly string[], context: CommandContext): Promise<CommandOutcome> {
   const [action, ...words] = argv;
-  if (action === undefined || argv.includes("--help") || argv.includes("-h")) {
-    return { exitCode: action === undefined ? 2 : 0, output: usage, problem: "" };
-  }
+  if (action === undefined) return { exitCode: 2, output: "", problem: usage };
+  if (argv.includes("--help") || argv.includes("-h")) return { exitCode: 0, output: usage, problem: "" };
   const { now } = context;
   const ownFlags = ["--principal", "--tenant", "--expires", "--role"];
   const createsFolder = action === "create";

@@ -50,9 +50,8 @@ interface Run {
 /** Runs `stele role` with the arguments after that word. Never throws. */
 export async function runRoles(argv: readonly string[], context: CommandContext): Promise<CommandOutcome> {
   const [action, ...rest] = argv;
-  if (action === undefined || argv.includes("--help") || argv.includes("-h")) {
-    return { exitCode: action === undefined ? 2 : 0, output: usage, problem: "" };
-  }
+  if (action === undefined) return { exitCode: 2, output: "", problem: usage };
+  if (argv.includes("--help") || argv.includes("-h")) return { exitCode: 0, output: usage, problem: "" };
   const call = { ...context, words: rest, ownFlags: [], createsFolder: action === "set" };
   return runOnKeys("role", call, (keys, { config, read }) => run(keys, { action, words: read.positional, config }));
 }
