@@ -32,6 +32,12 @@ describe("stele listen", () => {
     expect(stderr).toContain("stele: 2 of 2 callbacks were not accepted\n");
   });
 
+  it("stele listen says that it cannot call a port that fetch blocks", async () => {
+    const { code, stdout } = await forward("blocked", "http://127.0.0.1:10080/hook");
+    expect(code).toBe(1);
+    expect(stdout).toContain('"error":"this command cannot call that port"');
+  });
+
   it("stele listen exits with 1 if the receiver refuses one of two callbacks", async () => {
     const receiver = await receivers((attempt, response) => {
       response.writeHead(attempt.event.eventId.includes("-1-") ? 500 : 204).end();

@@ -213,6 +213,16 @@ describe("a client", () => {
     await expect(call).rejects.toThrow(`${url} does not answer ${text}`);
   });
 
+  it("says that fetch does not connect to a port that the Fetch standard blocks, and does not try again", async () => {
+    const blocked = new Stele({ url: "http://127.0.0.1:10080" });
+    await expect(blocked.publish("t", "x", { once: true })).rejects.toMatchObject({
+      retry: false,
+      wasRefused: true,
+      message:
+        "http://127.0.0.1:10080 has a port to which fetch does not connect (bad port): let the broker listen on another",
+    });
+  });
+
   it("says that the server speaks HTTP if an https address leads to a plain HTTP server", async () => {
     const server = createServer().listen(0, "127.0.0.1");
     onTestFinished(() => void server.close());

@@ -157,6 +157,8 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** undici's message, without a code, for a port that the Fetch standard (section 2.9) blocks, such as 6000 or 10080. */
+const blockedPort = "bad port";
 /** Node's codes for an answer in plain text to the first bytes of TLS. */
 const plainCodes = /^ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/;
 
@@ -176,6 +178,10 @@ export function toUnanswered(
       wasRefused: true,
       cause: error,
     });
+  }
+  if (cause instanceof Error && cause.message === blockedPort) {
+    const message = `${origin} has a port to which fetch does not connect (${blockedPort}): let the broker listen on another`;
+    return new SteleError(message, { retry: false, wasRefused: true, cause: error });
   }
   const why = isTimeout(error) ? "in time" : `(${toReason(cause)})`;
   return new SteleError(`${origin} does not answer ${why}${explain(cause)}`, {

@@ -125,6 +125,8 @@ function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return "no answer";
   if (error.name === "AbortError") return "the command was ended before the answer";
   if (error.name === "TimeoutError") return `no answer in ${answerTimeoutMs / 1_000} s`;
+  // Of undici, without a code: the Fetch standard blocks some ports, such as 6000 and 10080. A broker calls receivers there.
+  if (error.cause instanceof Error && error.cause.message === "bad port") return "this command cannot call that port";
   return describeNetworkFailure(error.cause instanceof Error ? error.cause : error);
 }
 
