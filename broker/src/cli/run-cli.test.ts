@@ -16,6 +16,8 @@ interface RunOptions {
   /** Flags that choose the output format. */
   readonly format?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** Whether stderr is a terminal. */
+  readonly isTerminal?: boolean;
 }
 
 let sent: string[];
@@ -50,10 +52,12 @@ function answer({ id, method, params: { topic = "" } }: RpcBody): object {
 /** Text that was written. Writing fails like a closed pipe after the first `rowsMax` texts. */
 class TextStream {
   readonly texts: string[] = [];
+  readonly isTTY: boolean;
   readonly #rowsMax: number;
 
-  constructor(rowsMax = Number.POSITIVE_INFINITY) {
+  constructor(rowsMax = Number.POSITIVE_INFINITY, isTerminal = false) {
     this.#rowsMax = rowsMax;
+    this.isTTY = isTerminal;
   }
 
   write(text: string | Uint8Array, done: (error?: Error) => void): void {
@@ -67,9 +71,9 @@ const loadSettings = () => Promise.reject(new Error("no settings"));
 
 async function run(
   argv: readonly string[],
-  { rowsMax, signal = new AbortController().signal, format = ["-o", "ndjson"], env }: RunOptions,
+  { rowsMax, signal = new AbortController().signal, format = ["-o", "ndjson"], env, isTerminal }: RunOptions,
 ) {
-  const [stdout, stderr] = [new TextStream(rowsMax), new TextStream()];
+  const [stdout, stderr] = [new TextStream(rowsMax), new TextStream(undefined, isTerminal)];
   const stdin = (async function* () {
     yield* ["1\n", "2\n", "3\n"];
   })();
@@ -169,6 +173,20 @@ it.each([
   });
   expect(await run([...argv, "--since", "999999999d"], {})).toMatchObject({ code: 1 });
   expect(starts).toEqual(["1970-01-01T00:00:00.000Z"]);
+});
+
+it.each([
+  ["stele topics show", ["topics", "show", "t"]],
+  ["stele event", ["event", "2cf24dba-1-1"]],
+])("%s shows its name while it runs on a terminal", async (name, argv) => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  vi.stubGlobal("fetch", async () => {
+    vi.advanceTimersByTime(1_000);
+    return Response.json({ code: 100101, message: "topic not exist" });
+  });
+  const { stderr } = await run(argv, { isTerminal: true });
+  expect(stderr).toContain(`${name}: 1 s`);
 });
 
 it("bench refuses events that are longer than a broker can be configured for, before it opens its topic", async () => {

@@ -34,7 +34,7 @@ export function define<Flags>(parent: Command, io: CliIo, definition: Definition
     const session = openSession(flags, io, definition.retries);
     const changes = definition.changes?.(flags) === true;
     if (!changes) session.output.endWith(io.signal);
-    session.output.beginProgress(`stele ${command.name()}`);
+    session.output.beginProgress(toName(command));
     try {
       await definition.run(session, { words: command.args, flags });
     } catch (error) {
@@ -46,6 +46,12 @@ export function define<Flags>(parent: Command, io: CliIo, definition: Definition
       session.output.endProgress();
     }
   });
+}
+
+/** What the user types, such as `stele topics show`. */
+function toName(command: Command): string {
+  const name = command.name();
+  return command.parent === null ? name : `${toName(command.parent)} ${name}`;
 }
 
 export function addExamples(command: Command, examples: readonly string[]): Command {
