@@ -22,7 +22,7 @@ import { HttpTransport, isRecord, toForeignAnswer } from "./http-transport.ts";
 import type { Open } from "./lib/open.ts";
 import type { CallOptions, SteleOptions } from "./options.ts";
 import { retriesDefault, withRetries } from "./retries.ts";
-import { isBrokerCode, SteleError, toFailure } from "./stele-error.ts";
+import { isBrokerCode, SteleError, toFailure, toProtocolError } from "./stele-error.ts";
 
 export type {
   AdminBlock,
@@ -285,6 +285,7 @@ export class AdminClient {
     let cursor = first;
     do {
       const page = (await this.#ask({ ...request, query: { ...query, limit, cursor } }, options)) as Page<Item>; // OpenAPI declares this shape.
+      if (!Array.isArray(page.items)) throw toProtocolError(this.#transport.adminBase, "no page of a list");
       yield* page.items;
       cursor = page.next;
     } while (cursor !== undefined);
@@ -316,7 +317,7 @@ export class AdminClient {
         const answer = await this.#transport.ask({ url, method, ...json }, options);
         // A REST listing reports a failure with status 200. Only failures have a numeric `code`.
         const problem = toProblem(answer);
-        if (problem === undefined && answer.status === 200) return answer.value;
+        if (problem === undefined && answer.status === 200 && isRecord(answer.value)) return answer.value;
         throw problem ?? toForeignAnswer(url, answer);
       },
       { retries: this.#retries, isRepeatable: !isSkipOfNext, signal: options.signal },

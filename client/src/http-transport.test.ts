@@ -196,6 +196,24 @@ describe("a client", () => {
     },
   );
 
+  it.each<[string, (stele: Stele) => Promise<unknown>]>([
+    ["a publish", (stele) => stele.publish("t", "x")],
+    ["publishMany", firstOutcome],
+    ["state", (stele) => stele.state("t")],
+    ["a list of topics", (stele) => stele.topics().next()],
+    ["getEvent", (stele) => stele.getEvent("e")],
+    ["a list for operators", (stele) => stele.admin.subscriptions().next()],
+    ["an admin call", (stele) => stele.admin.figures()],
+  ])("throws SteleError if a server that is no broker answers %s with other JSON", async (_what, call) => {
+    for (const body of [{ jsonrpc: "2.0", id: 0, result: null }, []]) {
+      const { fetch } = answering((request) => Response.json(request.url.endsWith("/jsonrpc") ? body : [body]));
+      await expect(call(new Stele({ url, fetch }))).rejects.toMatchObject({ name: "SteleError", retry: false });
+    }
+    const { fetch } = answering(() => Response.json({ status: "up" }));
+    const list = new Stele({ url, fetch }).admin.subscriptions().next();
+    await expect(list).rejects.toThrow(`${url} does not answer like a broker: no page of a list`);
+  });
+
   it.each([
     ["the code", new TypeError("fetch failed", { cause: { code: "ECONNRESET" } }), "(ECONNRESET)"],
     ["the reason, if there is no code", new TypeError("fetch failed", { cause: new Error("odd") }), "(odd)"],

@@ -5,7 +5,7 @@ import { pause } from "./lib/backoff.ts";
 import { randomKey } from "./lib/random-key.ts";
 import type { CallOptions } from "./options.ts";
 import { mayRepeat, toPauseMs, withRetries } from "./retries.ts";
-import { callRpc, callRpcBatch, type RpcCall, type RpcOutcome } from "./rpc.ts";
+import { callRpc, callRpcBatch, type RpcCall, type RpcOutcome, toObject } from "./rpc.ts";
 import { withUnknownOutcome, SteleError, transactionTimeout } from "./stele-error.ts";
 
 /** Content of an event. The client sends bytes (a buffer, or a view of one) as they are, text as UTF-8, and anything else as JSON with `svc-format`. */
@@ -151,7 +151,7 @@ function withDoubt(outcome: PublishOutcome, isDoubtful: boolean): PublishOutcome
 }
 
 function toPublished(result: unknown): Published {
-  const { topic, eventId, status } = result as SendResult; // The broker guarantees this shape.
+  const { topic, eventId, status } = toObject(result) as SendResult; // The broker guarantees this shape.
   if (status === "SUCCESS") return { topic, eventId };
   throw new SteleError("transaction timed out, its fate is not known yet", { code: transactionTimeout, retry: true });
 }

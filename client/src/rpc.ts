@@ -21,6 +21,12 @@ export async function callRpc(transport: HttpTransport, call: RpcCall, options: 
   return outcome.result;
 }
 
+/** Reads the result of a method that returns an object. @throws SteleError for anything else. */
+export function toObject(result: unknown): object {
+  if (isRecord(result)) return result;
+  throw new SteleError(`not an object: ${JSON.stringify(result)}`, { retry: false });
+}
+
 /** Sends several calls in one request. The outcomes are in the order of the calls. @throws SteleError if the request fails, or a call has no response. */
 export async function callRpcBatch(
   transport: HttpTransport,

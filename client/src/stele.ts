@@ -14,7 +14,7 @@ import {
 import { getReadiness, type Readiness } from "./readiness.ts";
 import { getRights, type Rights } from "./rights.ts";
 import { retriesDefault, withRetries } from "./retries.ts";
-import { callRpc, toBoolean } from "./rpc.ts";
+import { callRpc, toBoolean, toObject } from "./rpc.ts";
 import { type ReceivedCloudEvent, toReceivedCloudEvent } from "./tail/received-cloud-event.ts";
 import { toReceivedEvent, type ReceivedEvent } from "./tail/received-event.ts";
 import { Tail, type SubscribeOptions } from "./tail/tail.ts";
@@ -68,12 +68,12 @@ export class Stele {
 
   /** A topic with the number of its events and the block of the latest one. */
   async state(topic: string, options: CallOptions = {}): Promise<TopicState> {
-    return (await this.#call("state", { topic }, options)) as TopicState; // The broker guarantees this shape.
+    return toObject(await this.#call("state", { topic }, options)) as TopicState; // The broker guarantees this shape.
   }
 
   /** One page of topics, in the order in which they were opened. */
   async list({ pageIndex = 0, pageSize = 10, ...options }: ListOptions = {}): Promise<TopicPageBody> {
-    return (await this.#call("list", { pageIndex, pageSize }, options)) as TopicPageBody; // The broker guarantees this shape.
+    return toObject(await this.#call("list", { pageIndex, pageSize }, options)) as TopicPageBody; // The broker guarantees this shape.
   }
 
   /** All topics that the caller may read, page by page. */
@@ -106,7 +106,7 @@ export class Stele {
 
   /** The proof that an event is on the chain; `@stele/client/proof` verifies it. */
   async getProof(eventId: string, options: CallOptions = {}): Promise<Proof> {
-    return (await this.#call("getProof", { eventId }, options)) as Proof; // verifyProof checks it.
+    return toObject(await this.#call("getProof", { eventId }, options)) as Proof; // verifyProof checks it.
   }
 
   /** Whether the broker's groups can serve, and why not. The client does not repeat this call: "not ready" is an answer too. */
