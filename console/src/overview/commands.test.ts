@@ -39,6 +39,12 @@ describe("commands", () => {
     for (const command of Object.values(inShell)) expect(command).toMatch(/^# .*U\+0000/);
   });
 
+  it("do not exist for stele if the content has U+FFFD, which it refuses", () => {
+    const { stele, curl } = toCommands({ ...draft, content: "\uFFFD" }, options);
+    expect(stele).toMatch(/^# .*U\+FFFD/);
+    expect(curl).toContain("\uFFFD");
+  });
+
   it("pass to stele and mosquitto_pub a content that looks like a flag", () => {
     const dashes = { ...draft, content: "--help", isJson: false };
     expect(argumentsOf(toCommands(dashes, options).stele)).toEqual([

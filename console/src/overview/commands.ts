@@ -24,6 +24,9 @@ const anyHosts: ReadonlySet<string> = new Set(["0.0.0.0", "[::]"]);
 /** In place of a command: an argument of a program ends at the character NUL, so the event would be cut off there. */
 const noShellCommand = "# A command cannot contain the character U+0000. The TypeScript program can.";
 
+/** In place of a command: for `stele`, U+FFFD means that its argument was not UTF-8. */
+const noSteleCommand = "# stele takes no argument with the character U+FFFD. The other clients do.";
+
 /** For each kind of client, the command or program that publishes the form's event; for a shell, a comment that says why there is none. */
 export function toCommands(draft: Draft, options: CommandOptions): Readonly<Record<CommandName, string>> {
   const hasNul = `${draft.topic}${draft.content}`.includes("\0");
@@ -31,7 +34,7 @@ export function toCommands(draft: Draft, options: CommandOptions): Readonly<Reco
   return {
     curl: inShell(toCurl),
     TypeScript: toTypeScript(draft, options),
-    stele: inShell(toStele),
+    stele: draft.content.includes("\uFFFD") ? noSteleCommand : inShell(toStele),
     mosquitto_pub: inShell(toMosquitto),
   };
 }
