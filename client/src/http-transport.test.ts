@@ -231,6 +231,15 @@ describe("a client", () => {
     await expect(call).rejects.toThrow(`${url} does not answer ${text}`);
   });
 
+  it("does not say that there was no connection if an answer breaks off in a browser, which gives no reason", async () => {
+    const { fetch } = answering(
+      () =>
+        new Response(new ReadableStream({ pull: (controller) => controller.error(new TypeError("network error")) })),
+    );
+    const call = new Stele({ url, fetch, retries: 0 }).exist("t");
+    await expect(call).rejects.toThrow(`the answer of ${url} broke off (no reason given)`);
+  });
+
   it("says that fetch does not connect to a port that the Fetch standard blocks, and does not try again", async () => {
     const blocked = new Stele({ url: "http://127.0.0.1:10080" });
     await expect(blocked.publish("t", "x", { once: true })).rejects.toMatchObject({

@@ -183,7 +183,7 @@ export function toUnanswered(
     const message = `${origin} has a port to which fetch does not connect (${blockedPort}): let the broker listen on another`;
     return new SteleError(message, { retry: false, wasRefused: true, cause: error });
   }
-  const why = isTimeout(error) ? "in time" : `(${toReason(cause)})`;
+  const why = isTimeout(error) ? "in time" : `(${findReason(cause) ?? "no connection"})`;
   return new SteleError(`${origin} does not answer ${why}${explain(cause)}`, {
     retry: !isBlockedPort(cause),
     wasRefused: isUnsent(cause),
@@ -196,7 +196,7 @@ export function toCutAnswer(error: unknown, url: string): SteleError {
   const { origin } = new URL(url);
   const what = isTimeout(error)
     ? `${origin} does not answer in time`
-    : `the answer of ${origin} broke off (${toReason(causeOf(error))})`;
+    : `the answer of ${origin} broke off (${findReason(causeOf(error)) ?? "no reason given"})`;
   return new SteleError(what, { retry: true, cause: error });
 }
 
@@ -204,9 +204,11 @@ function causeOf(error: unknown): unknown {
   return error instanceof Error ? error.cause : undefined;
 }
 
-function toReason(cause: unknown): string {
+/** Undefined in a browser, which gives no reason. */
+function findReason(cause: unknown): string | undefined {
   const code = isRecord(cause) ? cause["code"] : undefined;
-  return typeof code === "string" ? code : (cause instanceof Error && cause.message) || "no connection";
+  if (typeof code === "string") return code;
+  return cause instanceof Error && cause.message !== "" ? cause.message : undefined;
 }
 
 function isTimeout(error: unknown): boolean {
