@@ -185,7 +185,7 @@ export function toUnanswered(
   }
   const why = isTimeout(error) ? "in time" : `(${findReason(cause) ?? "no connection"})`;
   return new SteleError(`${origin} does not answer ${why}${explain(cause)}`, {
-    retry: !isBlockedPort(cause),
+    retry: true,
     wasRefused: isUnsent(cause),
     cause: error,
   });
@@ -218,20 +218,13 @@ function isTimeout(error: unknown): boolean {
 /** Whether no connection was made. Node tries each address of a name, and gives an AggregateError if it could connect to none. */
 function isUnsent(cause: unknown): boolean {
   if (!isRecord(cause)) return false;
-  if (isBlockedPort(cause) || cause["syscall"] === "connect" || cause instanceof AggregateError) return true;
-  return unsentCodes.has(cause["code"]);
-}
-
-/** Whether `fetch` did not try, because the Fetch standard blocks the port, such as 6000 ("bad port", section 2.9). */
-function isBlockedPort(cause: unknown): boolean {
-  return cause instanceof Error && cause.message === "bad port";
+  return cause["syscall"] === "connect" || cause instanceof AggregateError || unsentCodes.has(cause["code"]);
 }
 
 /** What the cause of a failed connection says about the other side, after a colon; "" if nothing. */
 function explain(cause: unknown): string {
   if (!isRecord(cause)) return "";
   const { name, code } = cause;
-  if (isBlockedPort(cause)) return ": fetch never connects to this port; give the broker another one";
   if (typeof code === "string" && plainCodes.test(code)) return ": it speaks HTTP, not HTTPS";
   // undici's error for an answer that is no HTTP. Only some versions of undici give it a code.
   return name === "HTTPParserError" ? ": it does not speak HTTP; is this the port of another protocol?" : "";
