@@ -1,10 +1,19 @@
-import type { KyselyPlugin } from "kysely";
+import type { KyselyPlugin, QueryResult, UnknownRow } from "kysely";
 import { expect, it } from "vitest";
 import { toPosition } from "../../domain/position.ts";
 import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
 import { silentLogger } from "../../lib/logger.ts";
+import { chunksOf } from "../../lib/chunks.ts";
+import { toNewSession } from "../../ports/claimed-session.ts";
+import type { BlockRef } from "../../ports/ledger.ts";
+import { claimOf, filterOf, idOf } from "../../ports/session-examples.contract.ts";
+import { letterOf } from "../../ports/store-dead-letters.contract.ts";
 import { batchOf, blockOf, group, subscriptionOf, topicOf } from "../../ports/store-examples.contract.ts";
+import { toSubscriptionRow } from "./rows.ts";
 import type { SqlBackend, SqlDatabase } from "./schema.ts";
+import { toFilterRow, toSessionRow } from "./sessions/session-rows.ts";
+import { toShareEventRow, toShareRow } from "./sessions/share-rows.ts";
+import { toLetterRow } from "./subscriptions/dead-letter-rows.ts";
 import { SqlStore } from "./sql-store.ts";
 
 const topicCount = 1000;
@@ -14,12 +23,12 @@ const statementsMax = 20;
 const retainedStatementsMax = 8;
 const names = Array.from({ length: topicCount }, (_, index) => parseTopicName(`topic/${index}`));
 
-/** A backend that calls `count` for every statement that waits for an answer. */
-function countStatements(backend: SqlBackend, count: () => void): SqlBackend {
+/** A backend that calls `count` for every statement that waits for an answer, with its result. */
+function countStatements(backend: SqlBackend, count: (result: QueryResult<UnknownRow>) => void): SqlBackend {
   const plugin: KyselyPlugin = {
     transformQuery: ({ node }) => node,
     transformResult: async ({ result }) => {
-      count();
+      count(result);
       return result;
     },
   };
@@ -99,7 +108,7 @@ export function testSqlStatements(name: string, create: () => Promise<SqlBackend
     const rollBack = async (): Promise<number> => {
       await store.applyBlocks(group, [blockOf(2)]);
       statements = 0;
-      await store.rollBack(group, { number: 1, hash: blockOf(1).hash });
+      await store.rollBack(group, toRef(1));
       return statements;
     };
     await store.applyBlocks(group, [blockOf(1)]);
@@ -108,7 +117,74 @@ export function testSqlStatements(name: string, create: () => Promise<SqlBackend
     const cursor = toPosition(1, 0);
     const subscriptions = Array.from({ length: 2_001 }, (_, number) => subscriptionOf(number, { cursor }));
     await Promise.all(subscriptions.map((subscription) => store.insertSubscription(subscription, generation)));
-    expect((await rollBack()) - none).toBe(2);
+    expect((await rollBack()) - none).toBe(2 + 3); // Each page deletes dead letters.
     await store.stop();
+  });
+
+  it(`${name} changes at most 1,000 rows of a table with each statement of a rollback`, async () => {
+    let rowsMost = 0;
+    let rows = 0;
+    const backend = countStatements(await create(), ({ numAffectedRows = 0n }) => {
+      rowsMost = Math.max(rowsMost, Number(numAffectedRows));
+      rows += Number(numAffectedRows);
+    });
+    const database = await backend.open();
+    const store = new SqlStore({ ...backend, open: async () => database }, silentLogger);
+    await store.start();
+    await store.applyBlocks(group, [blockOf(1), blockOf(5)]);
+    for (const page of chunksOf(rowsBeyond(2_001), 500)) {
+      await database.relaxed
+        .insertInto("subscriptions")
+        .values(page.map((row) => row.subscription))
+        .execute();
+      await database.relaxed
+        .insertInto("dead_letters")
+        .values(page.map((row) => row.letter))
+        .execute();
+      await database.relaxed
+        .insertInto("sessions")
+        .values(page.map((row) => row.session))
+        .execute();
+      await database.relaxed
+        .insertInto("session_subscriptions")
+        .values(page.map((row) => row.filter))
+        .execute();
+      await database.relaxed
+        .insertInto("shares")
+        .values(page.map((row) => row.share))
+        .execute();
+      await database.relaxed
+        .insertInto("share_events")
+        .values(page.map((row) => row.event))
+        .execute();
+    }
+    [rowsMost, rows] = [0, 0];
+    await store.rollBack(group, toRef(1));
+    expect(rowsMost).toBe(1_000);
+    expect(rows).toBeGreaterThanOrEqual(6 * 2_001);
+    await store.stop();
+  });
+}
+
+function toRef(number: number): BlockRef {
+  return { number, hash: blockOf(number).hash };
+}
+
+/** Rows of each kind that a rollback to block 1 changes or deletes. */
+function rowsBeyond(count: number) {
+  const place = toPosition(4, 1);
+  return Array.from({ length: count }, (_, number) => {
+    const session = toSessionRow(toNewSession(claimOf({ newId: idOf(number), key: `client ${number}` })));
+    const event = { share_id: `share ${number}`, position: place, topic: "a" };
+    const member = { session_id: session.session_id, session_epoch: 7, given_epoch: 7 };
+    const share = { share_id: event.share_id, group_id: group, filter: `$share/${number}/a`, cursor: place, epoch: 0 };
+    return {
+      subscription: toSubscriptionRow(subscriptionOf(number, { cursor: place })),
+      letter: toLetterRow(letterOf(number, place)),
+      session,
+      filter: toFilterRow(session.session_id, filterOf(number)),
+      share: toShareRow(share),
+      event: toShareEventRow({ ...event, ...member }),
+    };
   });
 }

@@ -5,7 +5,9 @@ import type { TopicFilter } from "../../../domain/topic-filter.ts";
 import { byFilter, type VanishedBatch, VanishedEvents } from "../../../domain/vanished-events.ts";
 import type { GroupLease } from "../../../ports/coordinator.ts";
 import { failureCheckSql, nextEpochCheckSql, progressCheckSql } from "../row-checksums.ts";
+import { pagesById, rowsAtOnceMax } from "../pages-by-id.ts";
 import type { Schema, SqlDatabase, SubscriptionTable } from "../schema.ts";
+import { cutBackLetters } from "../subscriptions/sql-dead-letters.ts";
 
 export interface Cut {
   readonly groupId: GroupId;
@@ -15,33 +17,30 @@ export interface Cut {
   readonly lease: GroupLease | undefined;
 }
 
-/**
- * Maximum number of the group's rows that one statement reads or sets back: SQLite takes 7 µs for each on the main thread, and PostgreSQL ends a transaction
- * that is idle for too long.
- */
-const rowsAtOnceMax = 1_000;
-
 /** Whether an event after the cursor has failed. */
 const isFailing = sql<boolean>`(failed_attempts > 0 or failed_ms > 0 or failing_since > 0)`;
 
-type Row = Pick<SubscriptionTable, "id" | "filter" | "cursor"> & { readonly is_failing: boolean };
+/** Whether the row is intact: a rewritten row would look intact. */
+const isIntact = sql<boolean>`progress_check = ${progressCheckSql(sql`cursor`, sql`notified_count`)}`;
+
+type Row = Pick<SubscriptionTable, "id" | "filter" | "cursor">;
 
 /**
- * Moves cursors beyond `cut.end` back to it, and forgets failures of events beyond it, which would count as failed attempts of the next event. If there
- * is a lease, gives every subscription that the lease holder does not own a new epoch.
+ * Moves cursors beyond `cut.end` back to it, and forgets failures of events beyond it, which would count as failed attempts of the next event. Deletes the dead
+ * letters beyond it. If there is a lease, gives every subscription that the lease holder does not own a new epoch.
  */
 export async function cutBack(transaction: Transaction<Schema>, cut: Cut, database: SqlDatabase): Promise<void> {
   const { lease, groupId } = cut;
   const events = new VanishedEvents(cut.vanished);
-  for (let after = ""; ; ) {
-    const rows = await database.locking(findRows(transaction, groupId, after)).execute();
-    const beyond = rows.filter(({ cursor, is_failing }) => cursor > cut.end || (cursor === cut.end && is_failing));
+  for await (const rows of pagesById((after) => database.locking(findRows(transaction, groupId, after)).execute())) {
+    const isBeyond = ({ cursor, is_failing }: (typeof rows)[number]): boolean =>
+      cursor > cut.end || (cursor === cut.end && is_failing);
+    const beyond = rows.filter((row) => row.is_intact && isBeyond(row));
     for (const [taken, ids] of idsByTaken(byFilter(beyond), events)) {
       await setBack(transaction, { end: cut.end, taken }).where("id", "in", database.column(ids)).execute();
     }
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < rowsAtOnceMax) break;
-    after = last.id;
+    const ids = database.column(rows.map(({ id }) => id));
+    await cutBackLetters(transaction, { ids, end: cut.end });
   }
   if (lease === undefined) return;
   await transaction
@@ -54,22 +53,18 @@ export async function cutBack(transaction: Transaction<Schema>, cut: Cut, databa
 
 /**
  * One page of rows after an id, not only of those beyond the end: a statement that looked for these could read all rows. Sorts by id, so that all transactions
- * lock rows in the same order. If nodes share the database, the pages lock all intact rows of the group: another node could take over an unlocked
- * subscription and move it beyond the end while this transaction waits for other locks.
+ * lock rows in the same order. If nodes share the database, the pages lock all rows of the group: another node could take over an unlocked subscription and
+ * move it beyond the end while this transaction waits for other locks.
  */
 function findRows(transaction: Transaction<Schema>, groupId: GroupId, after: string) {
   return transaction
     .selectFrom("subscriptions")
-    .select(["id", "filter", "cursor", isFailing.as("is_failing")])
+    .select(["id", "filter", "cursor", isFailing.as("is_failing"), isIntact.as("is_intact")])
     .where("group_id", "=", groupId)
-    .where(intactProgress)
     .where("id", ">", after)
     .orderBy("id")
     .limit(rowsAtOnceMax);
 }
-
-/** Skips damaged rows: a rewritten row would look intact. */
-const intactProgress = sql<boolean>`progress_check = ${progressCheckSql(sql`cursor`, sql`notified_count`)}`;
 
 function setBack(transaction: Transaction<Schema>, { end, taken }: { readonly end: Position; readonly taken: number }) {
   const count = sql<number>`case when notified_count > ${taken} then notified_count - ${taken} else 0 end`;

@@ -18,14 +18,13 @@ import { placeColumns } from "./index-queries.ts";
 import { pagesOf } from "../pages.ts";
 import { prepare } from "../prepared.ts";
 import { cutBack } from "./cut-back.ts";
-import { cutBackLetters } from "../subscriptions/sql-dead-letters.ts";
 import { cutBackSessions } from "../sessions/session-detaching.ts";
 import { checkRow, withChecksum } from "../row-checksums.ts";
 import { fromPlaceRow } from "../rows.ts";
 import { restoreRetained } from "./retained-rows.ts";
 import type { BlockTable, Schema, SqlDatabase, VanishedTable } from "../schema.ts";
 import { dropSkipped } from "./skipped-entries.ts";
-import { cutBackShares } from "../sessions/sql-shares.ts";
+import { cutBackShares, keepShared } from "../sessions/sql-shares.ts";
 import { rollbackLock } from "../subscriptions/sql-subscriptions.ts";
 
 /** The content of a block's column `undo`, which is JSON. */
@@ -105,9 +104,10 @@ export class SqlRollBack {
     await dropSkipped(transaction, groupId, to?.number ?? -1);
     await remember(transaction, groupId, vanished);
     await cutBack(transaction, { groupId, end, vanished, lease }, this.#database);
-    await cutBackLetters(transaction, { groupId, end });
-    await cutBackShares(transaction, { groupId, end });
-    const refused = await cutBackSessions(transaction, { groupId, end, keeper: lease?.nodeId });
+    // Locks sessions before shares, as a take does.
+    const refused = await cutBackSessions(transaction, { groupId, end, keeper: lease?.nodeId }, this.#database);
+    await cutBackShares(transaction, { groupId, end }, this.#database);
+    await keepShared(transaction, refused);
     const hints = refused.map((id) => ({ kind: "session", id }) as const);
     await this.#database.notify(transaction, hints);
     return { vanished, eventCount: vanished.reduce((sum, { count }) => sum + count, 0), topicCount };

@@ -3,7 +3,8 @@ import type { GroupId } from "../../../domain/group-id.ts";
 import type { NodeId } from "../../../domain/node.ts";
 import type { Position } from "../../../domain/position.ts";
 import { endsAt, type SessionId, type StoredSession } from "../../../ports/session-store.ts";
-import type { Schema } from "../schema.ts";
+import { pagesById, rowsAtOnceMax } from "../pages-by-id.ts";
+import type { Schema, SqlDatabase } from "../schema.ts";
 import {
   detachedCheckSql,
   nextEpochCheckSql,
@@ -12,7 +13,6 @@ import {
   startCheck,
   startCheckSql,
 } from "./session-rows.ts";
-import { keepShared } from "./sql-shares.ts";
 
 /** The session time of a group. If its row is damaged or missing, the newest `detached_at`, or 0, so that no session ends early. */
 export function sessionTime(groupId: RawBuilder<unknown>): RawBuilder<number> {
@@ -91,10 +91,39 @@ export function countDetached(database: Kysely<Schema>, groupId: GroupId) {
 export async function cutBackSessions(
   transaction: Transaction<Schema>,
   { groupId, end, keeper }: { readonly groupId: GroupId; readonly end: Position; readonly keeper: NodeId | undefined },
+  database: SqlDatabase,
 ): Promise<readonly SessionId[]> {
+  const refused: SessionId[] = [];
+  for await (const rows of pagesById((after) => findPage(transaction, groupId, after).execute())) {
+    const ids = database.column(rows.map(({ id }) => id));
+    await moveBack(transaction, ids, end);
+    if (keeper === undefined) continue;
+    const others = await transaction
+      .updateTable("sessions")
+      .set(({ eb }) => ({ epoch: eb("epoch", "+", 1), state_check: eb("state_check", "+", nextEpochCheckSql) }))
+      .where("session_id", "in", ids)
+      .where("owner", "is distinct from", keeper)
+      .returning("session_id")
+      .execute();
+    refused.push(...others.map(({ session_id }) => session_id as SessionId)); // Unchanged since it was stored.
+  }
+  return refused;
+}
+
+function findPage(transaction: Transaction<Schema>, groupId: GroupId, after: string) {
+  return transaction
+    .selectFrom("sessions")
+    .select("session_id as id")
+    .where("group_id", "=", groupId)
+    .where("session_id", ">", after)
+    .orderBy("session_id")
+    .limit(rowsAtOnceMax);
+}
+
+/** Changes checks by a difference, so that a damaged row stays damaged. */
+async function moveBack(transaction: Transaction<Schema>, ids: RawBuilder<string>, end: Position): Promise<void> {
   const least = (column: string): RawBuilder<number> =>
     sql<number>`case when ${sql.ref(column)} > ${end} then ${end} else ${sql.ref(column)} end`;
-  // Changes the check by a difference, so that a damaged row stays damaged.
   const former = positionsCheckSql(sql`cursor`, sql`taken`);
   const [cursor, taken, outside] = [least("cursor"), least("taken"), least("outside")];
   const state_check = sql<number>`state_check - (${former}) + ${positionsCheckSql(cursor, taken)}`;
@@ -102,28 +131,13 @@ export async function cutBackSessions(
   await transaction
     .updateTable("sessions")
     .set({ cursor, taken, outside, state_check, outside_check })
-    .where("group_id", "=", groupId)
+    .where("session_id", "in", ids)
     .where((builder) => builder.or([builder("taken", ">", end), builder("outside", ">", end)]))
     .execute();
-  const ids = transaction.selectFrom("sessions").select("session_id").where("group_id", "=", groupId);
   await transaction
     .updateTable("session_subscriptions")
-    // Changes the checksum by a difference too.
     .set({ starts_after: end, checksum: sql<number>`checksum - ${startCheckSql} + ${startCheck(end)}` })
-    .where("starts_after", ">", end)
     .where("session_id", "in", ids)
+    .where("starts_after", ">", end)
     .execute();
-  if (keeper === undefined) return [];
-  const refused = await transaction
-    .updateTable("sessions")
-    .set(({ eb }) => ({ epoch: eb("epoch", "+", 1), state_check: eb("state_check", "+", nextEpochCheckSql) }))
-    .where("group_id", "=", groupId)
-    .where("owner", "is distinct from", keeper)
-    .returning("session_id")
-    .execute();
-  await keepShared(
-    transaction,
-    refused.map(({ session_id }) => session_id),
-  );
-  return refused.map(({ session_id }) => session_id as SessionId); // Unchanged since it was stored.
 }

@@ -5,6 +5,7 @@ import { isShared } from "../../../domain/shared-filter.ts";
 import type { TopicFilter } from "../../../domain/topic-filter.ts";
 import type { SessionId, SessionKey, SettledEvent, ShareId, StoredFilter } from "../../../ports/session-store.ts";
 import type { ShareGift, SharePlace, ShareStore, ShareTake, StoredShare } from "../../../ports/share-store.ts";
+import { pagesById, rowsAtOnceMax } from "../pages-by-id.ts";
 import { pagesOf } from "../pages.ts";
 import type { ShareTable } from "./share-tables.ts";
 import type { Schema, SqlDatabase } from "../schema.ts";
@@ -201,15 +202,28 @@ export async function keepShared(transaction: Transaction<Schema>, ids: readonly
 export async function cutBackShares(
   transaction: Transaction<Schema>,
   { groupId, end }: { readonly groupId: GroupId; readonly end: Position },
+  database: SqlDatabase,
 ): Promise<void> {
   const cursor = sql<number>`case when cursor > ${end} then ${end} else cursor end`;
-  await transaction
-    .updateTable("shares")
-    .set(({ eb }) => ({ cursor, cursor_check: checkAfter(cursor), epoch: eb("epoch", "+", 1) }))
+  for await (const rows of pagesById((after) => findPage(transaction, groupId, after).execute())) {
+    const ids = database.column(rows.map(({ id }) => id));
+    await transaction
+      .updateTable("shares")
+      .set(({ eb }) => ({ cursor, cursor_check: checkAfter(cursor), epoch: eb("epoch", "+", 1) }))
+      .where("share_id", "in", ids)
+      .execute();
+    await transaction.deleteFrom("share_events").where("share_id", "in", ids).where("position", ">", end).execute();
+  }
+}
+
+function findPage(transaction: Transaction<Schema>, groupId: GroupId, after: string) {
+  return transaction
+    .selectFrom("shares")
+    .select("share_id as id")
     .where("group_id", "=", groupId)
-    .execute();
-  const ids = transaction.selectFrom("shares").select("share_id").where("group_id", "=", groupId);
-  await transaction.deleteFrom("share_events").where("position", ">", end).where("share_id", "in", ids).execute();
+    .where("share_id", ">", after)
+    .orderBy("share_id")
+    .limit(rowsAtOnceMax);
 }
 
 /** The `cursor_check` of a share with its next epoch; -1 for a damaged row, so that it stays damaged. */

@@ -1,7 +1,6 @@
 import type { EventId } from "@stele/wire";
-import { sql, type Transaction } from "kysely";
+import type { RawBuilder, Transaction } from "kysely";
 import type { DeadLetter } from "../../../domain/dead-letter.ts";
-import type { GroupId } from "../../../domain/group-id.ts";
 import type { Position } from "../../../domain/position.ts";
 import type { SubscriptionId } from "../../../domain/subscription.ts";
 import type { DeadLetterPage, DeadLetters } from "../../../ports/dead-letters.ts";
@@ -92,16 +91,16 @@ export async function dropLettersAfter(
     .execute();
 }
 
-/** Deletes a group's letters after `end`, to which a rollback moved the cursors back. */
+/** Deletes the letters of subscriptions after `end`, to which a rollback moved the cursors back. */
 export async function cutBackLetters(
   transaction: Transaction<Schema>,
-  { groupId, end }: { readonly groupId: GroupId; readonly end: Position },
+  { ids, end }: { readonly ids: RawBuilder<string>; readonly end: Position },
 ): Promise<void> {
-  await sql`
-    delete from dead_letters where position > ${end}
-      and exists (select 1 from subscriptions where subscriptions.id = subscription_id and group_id = ${groupId})`.execute(
-    transaction,
-  );
+  await transaction
+    .deleteFrom("dead_letters")
+    .where("subscription_id", "in", ids)
+    .where("position", ">", end)
+    .execute();
 }
 
 /** Passes calls on to the dead letters of a store that may be opened later, or again. */
