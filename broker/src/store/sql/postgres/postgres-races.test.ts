@@ -169,6 +169,23 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     expect(await other.listSubscriptions()).toMatchObject([{ cursor: endOfBlock(2), epoch: 1 }]);
   });
 
+  it("a rollback waits for a session's save in progress and moves the session back", async () => {
+    await one.applyBlocks(group, history, { isFinal: false, lease });
+    const session = await beginSession(1, otherNode);
+    await holdUp(`select from sessions where session_id = '${session.id}' for update`);
+    const state = { ...session, cursor: lastPosition, taken: lastPosition };
+    const saving = other.sessions.saveSessions([state], { isDurable: false });
+    await waitUntilBlocked(server);
+    const rollingBack = one.rollBack(group, two, lease);
+    await Promise.race([waitUntilBlocked(server, 2), rollingBack]);
+    await holder.query("rollback");
+    expect(await saving).toEqual([]);
+    await rollingBack;
+    const found = await other.sessions.findSession(session.id);
+    const end = endOfBlock(2);
+    expect(found?.session).toMatchObject({ cursor: end, taken: end, epoch: session.epoch + 1 });
+  });
+
   it("a progress write waits for a locked row, but not before it has written the other rows", async () => {
     const [first, second] = [await withSubscription(1), subscriptionOf(2)];
     await other.insertSubscription({ ...second, cursor: toPosition(2, 0), owner: otherNode }, 0);

@@ -94,7 +94,7 @@ export async function cutBackSessions(
   database: SqlDatabase,
 ): Promise<readonly SessionId[]> {
   const refused: SessionId[] = [];
-  for await (const rows of pagesById((after) => findPage(transaction, groupId, after).execute())) {
+  for await (const rows of pagesById((after) => database.locking(findPage(transaction, groupId, after)).execute())) {
     const ids = database.column(rows.map(({ id }) => id));
     await moveBack(transaction, ids, end);
     if (keeper === undefined) continue;
@@ -110,6 +110,7 @@ export async function cutBackSessions(
   return refused;
 }
 
+/** One page of sessions after an id. Locks them: another node could save an unlocked session beyond the end before the session has its new epoch. */
 function findPage(transaction: Transaction<Schema>, groupId: GroupId, after: string) {
   return transaction
     .selectFrom("sessions")
