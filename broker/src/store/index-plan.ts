@@ -118,8 +118,8 @@ export function planBlocks(blocks: readonly IndexedBlock[], state: IndexState): 
   return plan.finish();
 }
 
-/** Combines the undo records of several blocks, given in ascending order. */
-export function planRollBack(undo: readonly BlockUndo[]): RollBackPlan {
+/** Combines the undo records of several blocks, given in ascending order; the first may combine earlier blocks. */
+export function planRollBack(undo: readonly Omit<BlockUndo, "number" | "hash">[]): RollBackPlan {
   const topicsTotal = undo.find((block) => block.topicsTotal !== undefined)?.topicsTotal;
   const images = new Map<number, TopicImage>();
   for (const block of undo.toReversed()) {

@@ -253,9 +253,9 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
       await change(statement);
       const all = async () => {
         await store.listTopics(group, { offset: 0, limit: 9 });
-        await store.listBlocks(group, { atMost: 9 });
         await store.findHead(group);
         await store.listRetained(group, retainedPage);
+        await store.rollBack(group, { number: 2, hash: history[1]?.hash ?? "0x" });
       };
       await expect(all()).rejects.toMatchObject({ fault: "corrupt", message: expect.stringContaining("start") });
       await store.stop();

@@ -164,6 +164,27 @@ export function testSqlStatements(name: string, create: () => Promise<SqlBackend
     expect(rows).toBeGreaterThanOrEqual(6 * 2_001);
     await store.stop();
   });
+
+  it(`${name} reads and deletes the undo data of at most 16 blocks with each statement`, async () => {
+    let blocksMost = 0;
+    const backend = countStatements(await create(), ({ rows, numAffectedRows = 0n }) => {
+      const read = rows.filter((row) => "undo" in row).length;
+      blocksMost = Math.max(blocksMost, read, Number(numAffectedRows));
+    });
+    const store = new SqlStore(backend, silentLogger);
+    await store.start();
+    for (let number = 1; number <= 40; number += 1) await store.applyBlocks(group, [blockOf(number)]);
+    await store.stop();
+    await store.start();
+    expect(blocksMost).toBe(16);
+    blocksMost = 0;
+    expect(await store.listBlocks(group, { atMost: 99 })).toHaveLength(40);
+    expect(blocksMost).toBe(0);
+    await store.rollBack(group, toRef(1));
+    expect(blocksMost).toBe(16);
+    expect(await store.listBlocks(group, { atMost: 99 })).toEqual([toRef(1)]);
+    await store.stop();
+  });
 }
 
 function toRef(number: number): BlockRef {

@@ -3,6 +3,7 @@ import { findContradiction } from "./find-contradiction.ts";
 import { type IndexFinding, type IndexTable, indexTables } from "./index-tables.ts";
 import { checksumOfRow, withChecksum } from "../row-checksums.ts";
 import { indexLock } from "./sql-index.ts";
+import { undoReadMax } from "./sql-rollback.ts";
 import type { GroupTable, Schema, SqlDatabase } from "../schema.ts";
 
 /** Maximum number of topics, or of retained events, that one statement reads. */
@@ -46,16 +47,29 @@ function emptied({ group_id, generation }: GroupTable): GroupTable {
 }
 
 async function findDamage(transaction: Transaction<Schema>): Promise<IndexFinding | undefined> {
-  for (const table of ["groups", "blocks", "vanished", "skipped_entries"] as const) {
+  for (const table of ["groups", "vanished", "skipped_entries"] as const) {
     const rows = await transaction.selectFrom(table).selectAll().execute();
     if (rows.some((row) => checksumOfRow(table, row) !== row.checksum)) return damagedRow(table);
   }
+  if (!(await hasIntactBlocks(transaction))) return damagedRow("blocks");
   if (!(await hasIntactTopics(transaction))) return damagedRow("topics");
   return (await hasIntactRetained(transaction)) ? undefined : damagedRow("retained");
 }
 
 function damagedRow(table: IndexTable): IndexFinding {
   return { table, found: "a row does not match its checksum" };
+}
+
+async function hasIntactBlocks(transaction: Transaction<Schema>): Promise<boolean> {
+  for (let [group, number] = ["", -1]; ; ) {
+    const blocks = transaction.selectFrom("blocks").selectAll();
+    const rest = blocks.where(sql<boolean>`(group_id, number) > (${group}, ${number})`);
+    const rows = await rest.orderBy("group_id").orderBy("number").limit(undoReadMax).execute();
+    if (rows.some((row) => checksumOfRow("blocks", row) !== row.checksum)) return false;
+    const last = rows.at(-1);
+    if (last === undefined) return true;
+    [group, number] = [last.group_id, last.number];
+  }
 }
 
 async function hasIntactTopics(transaction: Transaction<Schema>): Promise<boolean> {

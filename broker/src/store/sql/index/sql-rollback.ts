@@ -27,6 +27,9 @@ import { dropSkipped } from "./skipped-entries.ts";
 import { cutBackShares, keepShared } from "../sessions/sql-shares.ts";
 import { rollbackLock } from "../subscriptions/sql-subscriptions.ts";
 
+/** Maximum number of blocks whose undo data one statement reads: up to 100 bytes for each topic in a block. */
+export const undoReadMax = 16;
+
 /** The content of a block's column `undo`, which is JSON. */
 type StoredUndo = Omit<BlockUndo, "number" | "hash" | "topicsTotal"> & { readonly topicsTotal?: number | undefined };
 
@@ -57,7 +60,10 @@ export class SqlRollBack {
     await transaction.deleteFrom("blocks").where("group_id", "=", groupId).where("number", "<", anchor).execute();
   }
 
-  /** See `Store.listBlocks`. Returns the stored blocks, or the head if no block is stored. */
+  /**
+   * See `Store.listBlocks`. Returns the stored blocks, or the head if no block is stored. Does not read the undo data, which may be large, so it cannot check
+   * the rows: callers compare the hashes with others.
+   */
   async listBlocks(
     database: Kysely<Schema>,
     groupId: GroupId,
@@ -66,14 +72,13 @@ export class SqlRollBack {
     const { atMost, below = Number.MAX_SAFE_INTEGER } = page;
     const rows = await database
       .selectFrom("blocks")
-      .selectAll()
+      .select(["number", "hash"])
       .where("group_id", "=", groupId)
       .where("number", "<", below)
       .orderBy("number", "desc")
       .limit(atMost)
       .execute();
-    const intact = rows.map((row) => checkRow(this.#database, "blocks", row));
-    if (intact.length > 0) return intact.map(({ number, hash }) => ({ number, hash: hash as BlockRef["hash"] })); // Unchanged since it was stored.
+    if (rows.length > 0) return rows.map(({ number, hash }) => ({ number, hash: hash as BlockRef["hash"] }));
     const head = await database.selectFrom("groups").selectAll().where("group_id", "=", groupId).executeTakeFirst();
     if (head === undefined) return [];
     const { block_number: number, block_hash: hash } = checkRow(this.#database, "groups", head);
@@ -117,14 +122,27 @@ export class SqlRollBack {
     if (to === undefined) return { topicsTotal: 0, images: [], retained: [] };
     const kept = await this.listBlocks(transaction, groupId, { atMost: 1, below: to.number + 1 });
     if (kept[0]?.hash !== to.hash) throw new Error(`index: cannot roll back to block ${to.number}`);
-    const rows = await transaction
-      .selectFrom("blocks")
-      .selectAll()
-      .where("group_id", "=", groupId)
-      .where("number", ">", to.number)
-      .orderBy("number")
-      .execute();
-    return planRollBack(rows.map((row) => toUndo(checkRow(this.#database, "blocks", row))));
+    let plan = planRollBack([]);
+    for (let after = to.number; ; ) {
+      const rows = await transaction
+        .selectFrom("blocks")
+        .selectAll()
+        .where("group_id", "=", groupId)
+        .where("number", ">", after)
+        .orderBy("number")
+        .limit(undoReadMax)
+        .execute();
+      const last = rows.at(-1);
+      if (last === undefined) return plan;
+      plan = planRollBack([plan, ...rows.map((row) => toUndo(checkRow(this.#database, "blocks", row)))]);
+      after = last.number;
+      await transaction
+        .deleteFrom("blocks")
+        .where("group_id", "=", groupId)
+        .where("number", ">", to.number)
+        .where("number", "<=", after)
+        .execute();
+    }
   }
 
   async #restore(transaction: Transaction<Schema>, groupId: GroupId, image: TopicImage): Promise<void> {
