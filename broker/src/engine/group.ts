@@ -100,7 +100,9 @@ export class Group {
       transactionTimeoutMs: options.ledger.publishTimeoutMs ?? options.limits.transactionTimeoutMs,
     };
     this.#isForeign = options.isShared === true && !options.ledger.isFinal;
-    const isIndexed = !options.ledger.isFinal ? (place: IndexedPlace) => this.#isIndexed(place) : undefined;
+    const isIndexed = !options.ledger.isFinal
+      ? (places: readonly IndexedPlace[]) => this.#areIndexed(places)
+      : undefined;
     this.topics = new OpenTopics({
       read: (name) => this.findTopic(name),
       progress: this.progress,
@@ -195,12 +197,24 @@ export class Group {
     return !this.#isForeign || (await this.findTopic(name))?.closed === closed;
   }
 
-  /** Does not compare the hash of a block that the index has forgotten: the index had reached a much later block when this node looked. */
-  async #isIndexed({ topic, sequence, block }: IndexedPlace): Promise<boolean> {
-    const [newest] = await this.#store.listBlocks(this.id, { atMost: 1, below: block.number + 1 });
-    if (newest !== undefined && newest.hash !== block.hash) return false;
+  /**
+   * If the index has the newest block of the places, it also has the batches before the last. If it has another block of that number, a reorg may have moved
+   * the transaction there: then looks for each batch. Does not compare the hash of a block that the index has forgotten: the index had reached a much later
+   * block when this node looked.
+   */
+  async #areIndexed(places: readonly IndexedPlace[]): Promise<boolean> {
+    const last = places.at(-1);
+    if (last === undefined) return true;
+    const [newest] = await this.#store.listBlocks(this.id, { atMost: 1, below: last.block.number + 1 });
+    const isSame = newest === undefined || newest.hash === last.block.hash;
+    for (const place of isSame ? [last] : places) if (!(await this.#isIndexed(place))) return false;
+    return true;
+  }
+
+  async #isIndexed({ topic, sequence, block, transactionHash }: IndexedPlace): Promise<boolean> {
     const batch = await this.#store.findBatch(this.id, { topic, sequence });
-    return batch?.firstSequence === sequence && batch.blockNumber === block.number;
+    const isThere = batch?.firstSequence === sequence && batch.blockNumber === block.number;
+    return isThere && batch.transactionHash === transactionHash;
   }
 }
 

@@ -42,6 +42,7 @@ export type BatchOutcome =
       readonly blockNumber: number;
       /** Hash of that block: after a reorg the chain may have another block of this number, in which another batch has the sequence. */
       readonly blockHash: Hash;
+      readonly transactionHash: Hash;
     }
   | {
       readonly status: "rejected";

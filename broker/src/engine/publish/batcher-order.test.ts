@@ -48,7 +48,13 @@ function narrowLedger(chain: NarrowChain): Pick<Ledger, "groupId" | "limits" | "
     if (isTooLarge) return batches.map(() => ({ status: "too-large" }));
     onAccepted?.();
     for (const { events } of batches) sent.push(...(Buffer.from(events).toString("latin1").match(/[a-z]/g) ?? []));
-    return batches.map(() => ({ status: "committed", firstSequence: 1, blockNumber: 0, blockHash: "0x00" }));
+    return batches.map(() => ({
+      status: "committed",
+      firstSequence: 1,
+      blockNumber: 0,
+      blockHash: "0x00",
+      transactionHash: "0x01",
+    }));
   };
   return { groupId: defaultGroupId, limits, append };
 }

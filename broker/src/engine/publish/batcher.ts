@@ -16,7 +16,7 @@ import type { ClaimRecorder } from "./claim-recorder.ts";
 import { Draft, type DraftBatch, isDivisible, type Submission } from "./draft.ts";
 import type { OpenTopic, OpenTopics } from "./open-topics.ts";
 import { Pacing } from "./pacing.ts";
-import { type IndexedPlace, newestOf } from "./indexed-place.ts";
+import { type IndexedPlace, placesOf } from "./indexed-place.ts";
 import { notIndexed, toRefusal } from "./refusals.ts";
 import { type Probe, SendingTurns } from "./sending-turns.ts";
 
@@ -30,10 +30,10 @@ export interface BatcherOptions {
   readonly logger: Logger;
   readonly limits: EngineLimits;
   /**
-   * Whether the index has the batch, in that block. Undefined if nobody else writes to the chain and it has no reorgs: then every batch of an indexed block
-   * is in the index.
+   * Whether the index has the batches of a transaction at their places, which are by ascending blocks. Undefined if nobody else writes to the chain and it has
+   * no reorgs: then every batch of an indexed block is in the index.
    */
-  readonly isIndexed?: ((batch: IndexedPlace) => Promise<boolean>) | undefined;
+  readonly isIndexed?: ((batches: readonly IndexedPlace[]) => Promise<boolean>) | undefined;
 }
 
 /** The room that a caller needs. */
@@ -356,24 +356,24 @@ export class Batcher {
     const outgoing = batches.map((batch) => batch.toOutgoing());
     const mayStart = mayAllStart(batches.flatMap((batch) => batch.claims));
     const outcomes = await ledger.append(outgoing, deadline.signal, { ...options, mayStart });
-    const newest = newestOf(outgoing, outcomes);
-    const blockNumber = newest?.block.number ?? -1;
+    const places = placesOf(outgoing, outcomes);
+    const blockNumber = places.at(-1)?.block.number ?? -1;
     if (!(await progress.waitFor(blockNumber, deadline.signal))) throw notIndexed(blockNumber);
-    if (newest !== undefined) await this.#confirm(newest);
+    if (places.length > 0) await this.#confirm(places, blockNumber);
     return outcomes;
   }
 
   /**
-   * Checks that the index has the transaction's block, so also its earlier batches, and its last batch: another node may have indexed another block of that
-   * number, or strangers may have filled the block. The batches are committed, so an error here must not tell the caller to try again.
+   * Checks that the index has the transaction's batches at their places: another node may have indexed another block of that number, or strangers may have
+   * filled the block. The batches are committed, so an error here must not tell the caller to try again.
    */
-  async #confirm(place: IndexedPlace): Promise<void> {
+  async #confirm(places: readonly IndexedPlace[], blockNumber: number): Promise<void> {
     const { isIndexed } = this.#options;
     if (isIndexed === undefined) return;
-    const found = await isIndexed(place).catch((cause: unknown) => {
-      throw notIndexed(place.block.number, cause);
+    const found = await isIndexed(places).catch((cause: unknown) => {
+      throw notIndexed(blockNumber, cause);
     });
-    if (!found) throw notIndexed(place.block.number);
+    if (!found) throw notIndexed(blockNumber);
   }
 }
 

@@ -8,6 +8,14 @@ const topics = ["a", "b"];
 /** As on the branch that a reorg has removed. */
 const removed = { blockHash: `0x${"99".repeat(32)}` } as const;
 
+it("a publish returns SUCCESS if a reorg moved its transaction into another block of the same number", async () => {
+  const cluster = await TestCluster.start(2, { toLedger: seeRemovedBlocks });
+  onTestFinished(() => cluster.stopAll());
+  for (const topic of topics) await cluster.run(cluster.node(0).broker.open({ topic, groupId: undefined }));
+  const publishing = topics.map((topic) => cluster.publish(0, topic, "mine"));
+  expect(await cluster.run(Promise.all(publishing))).not.toContain("TIMEOUT");
+});
+
 it("all publishes of a transaction return TIMEOUT if a reorg moved one of them before the index had the block", async () => {
   let isDisplaced = false;
   const toLedger = (ledger: Ledger): Ledger => {
@@ -15,10 +23,12 @@ it("all publishes of a transaction return TIMEOUT if a reorg moved one of them b
     ledger.append = async (batches, ...call) => {
       if (!isDisplaced) return append(batches, ...call);
       expect(batches.map(({ topic }) => topic)).toEqual(["a", "b"]);
-      const blockNumber = cluster.chain.head + 1;
       const events = encodeEvents([{ content: Buffer.from("other"), extensions: [] }]);
-      cluster.chain.publish([{ address: topicAddress("a"), count: 1, events }, ...batches]);
-      return batches.map(() => ({ ...removed, status: "committed", firstSequence: 2, blockNumber }));
+      const [other] = cluster.chain.publish([{ address: topicAddress("a"), count: 1, events }, ...batches]);
+      if (other?.status !== "committed") throw new Error("the topic is open");
+      const { blockNumber, transactionHash } = other;
+      const own = { ...removed, status: "committed", firstSequence: 2, blockNumber } as const;
+      return [removed.blockHash, transactionHash].map((hash) => ({ ...own, transactionHash: hash }));
     };
     return ledger;
   };
@@ -30,3 +40,10 @@ it("all publishes of a transaction return TIMEOUT if a reorg moved one of them b
   isDisplaced = true;
   expect(await publishAll("mine")).toEqual(["TIMEOUT", "TIMEOUT"]);
 });
+
+/** A ledger that has seen each of its transactions in a block that a reorg has removed. */
+function seeRemovedBlocks(ledger: Ledger): Ledger {
+  const append = ledger.append.bind(ledger);
+  ledger.append = async (...call) => (await append(...call)).map((outcome) => ({ ...outcome, ...removed }));
+  return ledger;
+}

@@ -1,3 +1,4 @@
+import type { Hash } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { BatchOutcome, BlockRef, OutgoingBatch } from "../../ports/ledger.ts";
 
@@ -6,20 +7,19 @@ export interface IndexedPlace {
   readonly topic: TopicName;
   readonly sequence: number;
   readonly block: BlockRef;
+  readonly transactionHash: Hash;
 }
 
-/** The last committed batch of the highest block. If strangers filled the block, this batch is the first that the index leaves out. */
-export function newestOf(
+/** The places of the committed batches, by ascending blocks. If strangers filled the last block, the last batch is the first that the index leaves out. */
+export function placesOf(
   batches: readonly OutgoingBatch[],
   outcomes: readonly BatchOutcome[],
-): IndexedPlace | undefined {
-  let newest: IndexedPlace | undefined;
-  for (const [index, outcome] of outcomes.entries()) {
+): readonly IndexedPlace[] {
+  const places = outcomes.flatMap((outcome, index): readonly IndexedPlace[] => {
     const batch = batches[index];
-    if (outcome.status !== "committed" || batch === undefined) continue;
-    const { firstSequence: sequence, blockNumber: number, blockHash: hash } = outcome;
-    if (newest !== undefined && number < newest.block.number) continue;
-    newest = { topic: batch.topic, sequence, block: { number, hash } };
-  }
-  return newest;
+    if (outcome.status !== "committed" || batch === undefined) return [];
+    const { firstSequence: sequence, blockNumber: number, blockHash: hash, transactionHash } = outcome;
+    return [{ topic: batch.topic, sequence, block: { number, hash }, transactionHash }];
+  });
+  return places.toSorted((left, right) => left.block.number - right.block.number);
 }

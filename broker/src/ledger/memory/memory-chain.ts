@@ -147,8 +147,10 @@ export class MemoryChain {
       const read = readBatch(batch);
       const claimed = { firstSequence, count: batch.count };
       const entry = { ...read, ...claimed, publisher };
-      entries.push(this.#place(batch.address, entry, logIndex));
-      return { status: "committed", firstSequence, blockNumber, blockHash };
+      const placed = this.#place(batch.address, entry, logIndex);
+      entries.push(placed);
+      const { transactionHash } = placed;
+      return { status: "committed", firstSequence, blockNumber, blockHash, transactionHash };
     });
     this.#seal(entries);
     return outcomes;

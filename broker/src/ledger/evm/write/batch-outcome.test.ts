@@ -15,9 +15,12 @@ function published(firstSequence: number, count: number): ContractLog {
   return { ...place, kind: "events-published", ...batch };
 }
 
+const { blockNumber, blockHash, transactionHash } = place;
+const committed = { status: "committed", blockNumber, blockHash, transactionHash } as const;
+
 test.each([
-  [1, 1, { status: "committed", firstSequence: 1, blockNumber: 7, blockHash: place.blockHash }],
-  [2 ** 53 - 2, 2, { status: "committed", firstSequence: 2 ** 53 - 2, blockNumber: 7, blockHash: place.blockHash }],
+  [1, 1, { ...committed, firstSequence: 1 }],
+  [2 ** 53 - 2, 2, { ...committed, firstSequence: 2 ** 53 - 2 }],
   [2 ** 53 - 1, 2, { status: "rejected", reason: "sequence-spent" }],
   [2 ** 60, 1, { status: "rejected", reason: "sequence-spent" }],
 ])(

@@ -6,8 +6,8 @@ import type { ContractLog } from "../read/parse-log.ts";
 export function toOutcome(log: ContractLog, blockNumber: number): BatchOutcome | undefined {
   if (log.kind === "batch-rejected") return { status: "rejected", reason: log.reason };
   if (log.kind !== "events-published") return undefined;
-  const { firstSequence, count, blockHash } = log;
+  const { firstSequence, count, blockHash, transactionHash } = log;
   return isBeyondLastSequence(firstSequence, count)
     ? { status: "rejected", reason: "sequence-spent" }
-    : { status: "committed", firstSequence, blockNumber, blockHash };
+    : { status: "committed", firstSequence, blockNumber, blockHash, transactionHash };
 }
