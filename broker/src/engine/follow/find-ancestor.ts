@@ -8,7 +8,10 @@ export interface AncestorOptions {
   readonly signal: AbortSignal;
 }
 
-/** The newest block to which the index can roll back and that is on the chain; undefined if there is none. Blocks below it are on the chain too. */
+/**
+ * The newest block to which the index can roll back and that is on the chain; undefined if there is none. Blocks below it are on the chain too.
+ * @throws Error if the answers contradict each other, as those of two chains would: a rollback would deliver events again that are still on the chain.
+ */
 export async function findAncestor(
   ledger: Ledger,
   store: Store,
@@ -19,9 +22,10 @@ export async function findAncestor(
     return newest;
   }
   const kept = await store.listBlocks(ledger.groupId, { atMost: reorganisationBlocksMax + 2 });
-  const place = await findFirstTrue(kept.length, async (index) => {
-    const block = kept[index];
-    return block !== undefined && (await ledger.findBlockHash(block.number, signal)) === block.hash;
-  });
+  const isOnChain = async (block: BlockRef | undefined): Promise<boolean> =>
+    block !== undefined && (await ledger.findBlockHash(block.number, signal)) === block.hash;
+  const place = await findFirstTrue(kept.length, async (index) => isOnChain(kept[index]));
+  const above = kept[place - 1];
+  if (await isOnChain(above)) throw new Error(`block ${above?.number} is on the chain again`);
   return kept[place];
 }

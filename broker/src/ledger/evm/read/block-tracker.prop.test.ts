@@ -168,3 +168,30 @@ it("names the last common block of a fork that replaces the last three of ten bl
   expect(world.marks).toEqual(world.node.marks);
   expect([world.reorganisations, world.namedForks]).toEqual([1, 1]);
 });
+
+it("keeps a block that one answer of another chain denied", async () => {
+  const world = new World(0, [0]);
+  for (let count = 0; count < 10; count += 1) world.node.seal([count]);
+  await world.feed.start(await world.rpc.header("latest"));
+  const following = world.follow();
+  world.node.seal([10]);
+  await world.look();
+  const head = await world.rpc.header("latest");
+  const hash = `0x${"99".repeat(32)}` as const;
+  const { request } = world.node;
+  let denied = 0;
+  world.node.request = async (call) => {
+    const answer = await request.call(world.node, call);
+    const isDenied = call.method === "eth_getBlockByNumber" && Number(call.params?.[0]) === head.number;
+    if (!isDenied || denied > 0) return answer;
+    denied += 1;
+    return { ...(answer as object), hash };
+  };
+  world.feed.onHead({ ...head, hash });
+  await world.look();
+  expect(denied).toBe(1);
+  expect(world.reorganisations).toBe(0);
+  world.ended.abort();
+  await world.feed.stop();
+  await following;
+});

@@ -243,16 +243,19 @@ export class BlockTracker {
   async #rollBack(): Promise<void> {
     const { rpc, logger } = this.#options;
     const names = this.#recent.names;
-    const place = await findFirstTrue(names.length, async (index) => {
-      const name = names[index];
-      return name !== undefined && (await rpc.findHeader(name.number))?.hash === name.hash;
-    });
+    const isOnChain = async (name: BlockRef | undefined): Promise<boolean> =>
+      name !== undefined && (await rpc.findHeader(name.number))?.hash === name.hash;
+    const place = await findFirstTrue(names.length, async (index) => isOnChain(names[index]));
     const ancestor = names[place];
     if (ancestor !== undefined && ancestor.hash === this.#tail?.hash) {
       throw new RpcFailure("refused", "the chain has no child of the newest block that was read", {
         cause: ancestor,
       });
     }
+    // The answers may be those of two chains, or of chain nodes that disagree.
+    const above = names[place - 1];
+    if (await isOnChain(above))
+      throw new RpcFailure("refused", `block ${above?.number} is on the chain again`, { cause: above });
     logger.info("reorg removed blocks that were read", { from: this.tail, to: ancestor?.number });
     if (ancestor === undefined) await this.#beginAnew();
     else this.#begin(ancestor);
