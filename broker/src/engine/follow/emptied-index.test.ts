@@ -44,6 +44,22 @@ it("nodes serve again when an emptied index is rebuilt, although a reorg has lef
   expect(cluster.nodes.map(({ broker }) => broker.groupHealth())).toMatchObject(readyAt(cluster.chain.head));
 });
 
+it("a node that has not noticed that the index was emptied refuses a subscription, which would begin with events of the past", async () => {
+  const cluster = await TestCluster.start(2, { delayMs: () => 10 });
+  onTestFinished(() => cluster.stopAll());
+  await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
+  await cluster.run(cluster.publish(0, "a", "old"));
+  await cluster.clock.advance(5_000);
+  await cluster.shared.store.rollBack(defaultGroupId, undefined);
+  const subscribing = cluster.subscribe(1, "#").catch((error: unknown) => error);
+  expect(await cluster.run(subscribing)).toMatchObject({ code: 200_205 });
+  await cluster.clock.advance(10_000);
+  const id = await cluster.run(cluster.subscribe(1, "#"));
+  await cluster.run(cluster.publish(0, "a", "new"));
+  await cluster.clock.advance(5_000);
+  expect(textsOf(cluster, id)).toEqual(["new"]);
+});
+
 describe("while an emptied index is rebuilt", () => {
   const notUp = expect.objectContaining({ code: 200_205 });
 

@@ -1,4 +1,5 @@
 import { sql, type Transaction } from "kysely";
+import type { GroupId } from "../../../domain/group-id.ts";
 import { findContradiction } from "./find-contradiction.ts";
 import { type IndexFinding, type IndexTable, indexTables } from "./index-tables.ts";
 import { checksumOfRow, withChecksum } from "../row-checksums.ts";
@@ -16,7 +17,7 @@ const rowsReadMax = 1_000;
  * @throws StoreError `corrupt` if SQLite finds damage that emptying the index does not remove.
  */
 export async function emptyDamagedIndex(
-  { migrating, lock, checkTables, checkEmptied }: SqlDatabase,
+  { migrating, lock, notify, checkTables, checkEmptied }: SqlDatabase,
   beforeEmptying: (finding: IndexFinding) => Promise<void> = async () => {},
 ): Promise<IndexFinding | undefined> {
   return migrating.transaction().execute(async (transaction) => {
@@ -30,6 +31,8 @@ export async function emptyDamagedIndex(
     const groups = await transaction.selectFrom("groups").selectAll().execute();
     for (const table of indexTables) await transaction.deleteFrom(table).execute();
     for (const group of groups) await transaction.insertInto("groups").values(emptied(group)).execute();
+    const hints = groups.map(({ group_id }) => ({ kind: "index", groupId: group_id as GroupId }) as const); // Maybe damaged: then no node knows the group.
+    await notify(transaction, hints);
     await checkEmptied(transaction);
     return finding;
   });

@@ -87,9 +87,13 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     await other.stop();
     const starting = other.start().then(() => "started");
     expect(await Promise.race([waitUntilBlocked(server).then(() => "waits"), starting])).toBe("waits");
-    await holder.query("rollback");
+    const hints: string[] = [];
+    holder.on("notification", ({ payload = "" }) => hints.push(payload));
+    await holder.query("rollback; listen stele");
     await starting;
     expect(await other.findHead(group)).toBeUndefined();
+    await holder.query("select 1");
+    expect(hints).toEqual([expect.stringContaining("index")]); // So that the nodes that watch the index notice it at once.
   });
 
   it("a rollback waits for an insert in progress and moves the new subscription's cursor back", async () => {
