@@ -2,8 +2,7 @@ import { type EventBatch, isDropped } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import { endOfBlock, positionZero } from "../../domain/position.ts";
 import type { Logger } from "../../lib/logger.ts";
-import type { BlockRef } from "../../ports/ledger.ts";
-import type { IndexHead, Store } from "../../ports/store.ts";
+import { type IndexHead, reorganisationBlocksMax, type Store } from "../../ports/store.ts";
 import type { FeedHub } from "../dispatch/feed-hub.ts";
 import type { IndexHealth } from "./index-health.ts";
 import type { IndexProgress } from "../index-progress.ts";
@@ -16,9 +15,6 @@ export interface WatchPage {
 }
 
 export const watchPageDefault: WatchPage = { batchesMax: 1_024, bytesMax: 4 * 1024 * 1024 };
-
-/** Maximum number of blocks per read of the store, which reads their undo data too: up to 100 bytes for each topic in a block. */
-const blocksReadMax = 64;
 
 export interface WatcherOptions {
   readonly groupId: GroupId;
@@ -93,13 +89,7 @@ export class Watcher {
    */
   async #seeBlocks({ blockNumber, generation }: IndexHead): Promise<boolean> {
     const { store, groupId, progress } = this.#options;
-    const blocks: BlockRef[] = [];
-    for (let below = blockNumber + 1; ; ) {
-      const page = await store.listBlocks(groupId, { atMost: blocksReadMax, below });
-      blocks.push(...page);
-      below = page.at(-1)?.number ?? 0;
-      if (page.length < blocksReadMax) break;
-    }
+    const blocks = await store.listBlocks(groupId, { atMost: reorganisationBlocksMax + 2, below: blockNumber + 1 });
     if (generationOf(await this.#findHead()) !== generation) return false;
     for (const block of blocks.toReversed()) progress.saw(block);
     return true;
