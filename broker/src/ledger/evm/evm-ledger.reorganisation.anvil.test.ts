@@ -226,6 +226,22 @@ describe("an endpoint with lagging chain nodes", () => {
   });
 });
 
+test("the endpoint is asked again for logs that it did not return although the block's header promises them", async () => {
+  await withTopic(async ({ copy, publish }) => {
+    const asked = new Set<unknown>();
+    provider.current = async ({ method, params = [] }, pass) => {
+      const { blockHash } = (method === "eth_getLogs" ? params[0] : {}) as { blockHash?: string }; // The ledger sends these.
+      if (blockHash === undefined || asked.has(blockHash)) return pass();
+      asked.add(blockHash);
+      return [];
+    };
+    for (const text of ["1", "2", "3"]) await publish(text);
+    await copy.catchUp();
+    expect(asked.size).toBeGreaterThanOrEqual(3);
+    expect(copy.contents).toEqual(["1", "2", "3"]);
+  });
+});
+
 describe("a block whose logs the endpoint refuses", () => {
   type Filter = { readonly topics: readonly [readonly string[]]; readonly blockHash?: string };
   /** Whether a request asks for one kind of log, or only for rejections of our own calls. */

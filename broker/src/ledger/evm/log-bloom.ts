@@ -1,4 +1,13 @@
-import { bloomBits, bloomBytes, emptyTrieRoot, fromHex, hasBloomBit, keccak256, toHex } from "@stele/eth/node";
+import {
+  bloomBits,
+  bloomBytes,
+  emptyTrieRoot,
+  fromHex,
+  hasBloomBit,
+  type Hex,
+  keccak256,
+  toHex,
+} from "@stele/eth/node";
 import type { Address } from "../../domain/topic.ts";
 import type { Header } from "./endpoint/rpc.ts";
 
@@ -18,10 +27,20 @@ export class LogBloom {
    * Whether a block may have a log of the contract; false only if it certainly has none. On some chains a missing bloom, or an empty one in a block
    * with transactions, proves nothing.
    */
-  mayHold({ logsBloom, transactionsRoot }: Header): boolean {
-    if (transactionsRoot === noTransactions) return false;
-    if (logsBloom === undefined || logsBloom.length !== 2 + 2 * bloomBytes || /^0x0*$/.test(logsBloom)) return true;
-    const bloom = fromHex(logsBloom);
+  mayHold(header: Header): boolean {
+    if (header.transactionsRoot === noTransactions) return false;
+    return !isTelling(header) || this.promises(header);
+  }
+
+  /** Whether the block's bloom says that it has a log of the contract. That is wrong only for blocks with many logs of others. */
+  promises(header: Header): boolean {
+    if (!isTelling(header)) return false;
+    const bloom = fromHex(header.logsBloom);
     return this.#bits.every((bit) => hasBloomBit(bloom, bit));
   }
+}
+
+function isTelling(header: Header): header is Header & { readonly logsBloom: Hex } {
+  const { logsBloom } = header;
+  return logsBloom !== undefined && logsBloom.length === 2 + 2 * bloomBytes && !/^0x0*$/.test(logsBloom);
 }

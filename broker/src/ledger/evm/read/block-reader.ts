@@ -1,5 +1,7 @@
 import type { Address } from "../../../domain/topic.ts";
 import { chunksOf } from "../../../lib/chunks.ts";
+import { pause } from "../../../lib/pause.ts";
+import type { Clock } from "../../../ports/clock.ts";
 import type { BatchPlace, BlockRef, CommittedBatch, LedgerBlock, LedgerEntry } from "../../../ports/ledger.ts";
 import type { BatchVerifier } from "./batch-verifier.ts";
 import { BlockLogs } from "./block-logs.ts";
@@ -18,6 +20,9 @@ const requestsAtOnce = 16;
 /** Upper bound on concurrent log requests: another account can make each answer as long as the limit. */
 const blocksOfLogsAtOnce = 4;
 
+/** Pause before the reader asks again for logs that the header of a block promises, in milliseconds. */
+const askAgainMs = 500;
+
 /** Blocks that were read together. */
 export interface Round {
   /** The first block that was read. */
@@ -32,6 +37,7 @@ export interface Round {
 
 export interface BlockReaderOptions {
   readonly rpc: Rpc;
+  readonly clock: Clock;
   readonly registry: Address;
   /** The address of our signer. */
   readonly account: Address;
@@ -135,8 +141,13 @@ export class BlockReader {
     return { from, blocks, logs: logs.flat(), bytes: bytesOf(logs.flat()) };
   }
 
+  /** A chain node may announce a block before it can search the block's logs, and return none. If the header promises logs, asks once more. */
   async #logsOf(header: Header): Promise<readonly ContractLog[]> {
-    return this.#bloom.mayHold(header) ? this.#parseAll(await this.#blockLogs.read(header)) : [];
+    if (!this.#bloom.mayHold(header)) return [];
+    const logs = await this.#blockLogs.read(header);
+    if (logs.length > 0 || !this.#bloom.promises(header)) return this.#parseAll(logs);
+    await pause(this.#options.clock, askAgainMs);
+    return this.#parseAll(await this.#blockLogs.read(header));
   }
 
   async #readRange(range: BlockRange): Promise<Round> {

@@ -51,6 +51,7 @@ class World {
     this.node.behind = () => lags[(requests += 1) % lags.length] ?? 0;
     const reader = new BlockReader({
       rpc: this.rpc,
+      clock: this.clock,
       registry,
       account: registry,
       verifier: new BatchVerifier(),
