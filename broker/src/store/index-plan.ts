@@ -4,6 +4,7 @@ import { blockOf } from "../domain/position.ts";
 import type { Hash, Topic } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
 import type { BlockRef } from "../ports/ledger.ts";
+import { UnfitBlockError } from "../ports/unfit-block-error.ts";
 import {
   type IndexedBlock,
   type IndexHead,
@@ -80,14 +81,6 @@ export interface IndexPlan {
   readonly changed: readonly TopicRecord[];
   readonly batches: readonly BatchRecord[];
   readonly retained: readonly RetainedChange[];
-}
-
-/** A block does not continue the topics of the index: logs of earlier blocks are missing, or some topics are damaged. */
-export class UnfitBlockError extends Error {
-  constructor(what: string) {
-    super(`index: ${what}; a node of the chain left out logs, or the index is damaged`);
-    this.name = "UnfitBlockError";
-  }
 }
 
 /** Every topic that must be looked up to plan these blocks. */
@@ -226,7 +219,7 @@ class PlanUnderWay {
   }
 
   #open(topic: Topic): void {
-    assertFits(this.#find(topic.name) === undefined, () => `topic ${JSON.stringify(topic.name)} is opened twice`);
+    assertFits(topic.name, this.#find(topic.name) === undefined, () => "is opened twice");
     const digest = topicDigest(topic.name);
     this.#opened.set(topic.name, { topic, digest, ordinal: this.#topicsTotal + 1, eventCount: 0 });
   }
@@ -259,9 +252,9 @@ class PlanUnderWay {
     const record = this.#get(span.name);
     const expected = record.topic.sequence + 1;
     assertFits(
+      span.name,
       span.firstSequence === expected && span.count > 0,
-      () =>
-        `topic ${JSON.stringify(span.name)} continues with sequence ${expected}, not with ${span.firstSequence} (${span.count} events)`,
+      () => `continues with sequence ${expected}, not with ${span.firstSequence} (${span.count} events)`,
     );
     const sequence = record.topic.sequence + span.count;
     if (span.batch !== undefined) {
@@ -277,7 +270,7 @@ class PlanUnderWay {
 
   #get(name: TopicName): TopicRecord {
     const record = this.#find(name);
-    assertFits(record !== undefined, () => `topic ${JSON.stringify(name)} was never opened`);
+    assertFits(name, record !== undefined, () => "was never opened");
     return record;
   }
 
@@ -319,6 +312,6 @@ function assert(condition: boolean, message: () => string): asserts condition {
   if (!condition) throw new Error(`index: ${message()}`);
 }
 
-function assertFits(condition: boolean, message: () => string): asserts condition {
-  if (!condition) throw new UnfitBlockError(message());
+function assertFits(topic: TopicName, condition: boolean, what: () => string): asserts condition {
+  if (!condition) throw new UnfitBlockError(topic, what());
 }

@@ -8,6 +8,7 @@ import { groupsEnv } from "../../harness/group.ts";
 import { createTempFolder } from "../../harness/temp-folder.ts";
 import { until } from "../../harness/until.ts";
 import { ChainScenario } from "../support/chain-scenario.ts";
+import { expectGaplessSequences, replayAll } from "../support/replay.ts";
 
 const chainUnreachable = 200_205;
 const refusalsAwaited = 8;
@@ -54,6 +55,33 @@ describe("a chain that stops or changes", () => {
       await scenario.expectRecovered();
     },
   );
+});
+
+describe("a chain node that leaves out the logs of a block", () => {
+  it.concurrent("the broker reads the block again once a later event shows the gap: no event is lost", async () => {
+    await using scenario = await ChainScenario.start();
+    let block: unknown;
+    scenario.proxy.treat(async ({ calls, response, forward }) => {
+      const answer = await forward();
+      const [call] = calls;
+      const { blockHash } = (call?.method === "eth_getLogs" ? call.params[0] : {}) as { blockHash?: string }; // The broker sends these.
+      const hasLogs = blockHash !== undefined && answer.includes("transactionHash");
+      if (hasLogs) block ??= blockHash;
+      const isLeftOut = hasLogs && blockHash === block;
+      response.end(isLeftOut ? JSON.stringify({ jsonrpc: "2.0", id: call?.id, result: [] }) : answer);
+    });
+    await until("the node leaves out logs", () => block !== undefined);
+    await scenario.untilAcknowledged(eventsAwaited);
+    expect(scenario.broker.stdout()).toContain("index lacked events of a block");
+    await scenario.load.stop();
+    const events = await replayAll(scenario.client);
+    await expectGaplessSequences(scenario.client, events);
+    await until("the subscription has every event, some perhaps twice", () => {
+      const arrived = new Set(scenario.receiver.attempts.map(({ event }) => event.eventId));
+      return events.every(({ eventId }) => arrived.has(eventId));
+    });
+    expect(await scenario.client.isReady()).toBe(true);
+  });
 });
 
 describe("a registry's address", () => {

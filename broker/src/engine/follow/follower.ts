@@ -1,8 +1,10 @@
 import type { EventBatch } from "../../domain/event.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
 import type { BlockRef, LedgerBlock } from "../../ports/ledger.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { RollBack } from "../../ports/store.ts";
+import { reorganisationBlocksMax, type RollBack } from "../../ports/store.ts";
 import type { Tracing } from "../../ports/tracing.ts";
+import { UnfitBlockError } from "../../ports/unfit-block-error.ts";
 import { BlockIndexer, type BlockIndexerOptions } from "./block-indexer.ts";
 import { findAncestor } from "./find-ancestor.ts";
 import type { IndexHealth } from "./index-health.ts";
@@ -29,6 +31,8 @@ export class Follower {
   readonly #indexer: BlockIndexer;
   /** The newest indexed block. */
   #head: BlockRef | undefined;
+  /** The newest block that was read again because the index lacked its events. No block is read again twice: each time, events are delivered again. */
+  #mendedUpTo = -1;
   /** Number of reorgs since the last indexed block. */
   #reorganisations = 0;
 
@@ -66,8 +70,43 @@ export class Follower {
   async follow(signal: AbortSignal, onStep: () => void): Promise<void> {
     for await (const step of this.#parts.ledger.follow(this.#head, signal)) {
       if (step.kind === "reorganised") await this.#onReorganised(step.common, signal);
-      else await this.#index(step.blocks);
+      else await this.#indexFitting(step.blocks, signal);
       onStep();
+    }
+  }
+
+  async #indexFitting(blocks: readonly LedgerBlock[], signal: AbortSignal): Promise<void> {
+    try {
+      await this.#index(blocks);
+    } catch (error) {
+      if (error instanceof UnfitBlockError && !this.#parts.ledger.isFinal) await this.#mend(error.topic, signal);
+      throw error;
+    }
+  }
+
+  /** Reads the first block again whose events of the topic are missing, because a chain node left out its logs. Rolls the index back to the block before it. */
+  async #mend(name: TopicName, signal: AbortSignal): Promise<void> {
+    const { ledger, store, rollBack, logger } = this.#parts;
+    const { groupId } = ledger;
+    const topic = await store.findTopic(groupId, name);
+    if (topic === undefined) return;
+    const kept = await store.listBlocks(groupId, { atMost: reorganisationBlocksMax + 2 });
+    const first = Math.max(topic.blockNumber, kept.at(-1)?.number ?? 0, this.#mendedUpTo) + 1;
+    for (let number = first; number <= (this.#head?.number ?? -1); number += 1) {
+      const block = await ledger.readBlock(number, signal);
+      const isMissing = block?.entries.some((entry) => "count" in entry && entry.address === topic.address);
+      const to = kept.find((one) => one.number < number);
+      if (block === undefined || isMissing !== true || to === undefined) continue;
+      logger.warn("index lacked events of a block, rolling back to read it again", {
+        blockNumber: number,
+        topic: name,
+      });
+      this.#mendedUpTo = number;
+      this.#indexer.forgetNames();
+      await rollBack(to);
+      this.#head = to;
+      await this.#index([block]);
+      return;
     }
   }
 

@@ -173,7 +173,7 @@ it("names the last common block of a fork that replaces the last three of ten bl
 it("keeps a block that one answer of another chain denied", async () => {
   const world = new World(0, [0]);
   for (let count = 0; count < 10; count += 1) world.node.seal([count]);
-  await world.feed.start(await world.rpc.header("latest"));
+  await world.tracker.start(await world.rpc.header("latest"));
   const following = world.follow();
   world.node.seal([10]);
   await world.look();
@@ -188,11 +188,11 @@ it("keeps a block that one answer of another chain denied", async () => {
     denied += 1;
     return { ...(answer as object), hash };
   };
-  world.feed.onHead({ ...head, hash });
+  world.tracker.onHead({ ...head, hash });
   await world.look();
   expect(denied).toBe(1);
   expect(world.reorganisations).toBe(0);
   world.ended.abort();
-  await world.feed.stop();
+  await world.tracker.stop();
   await following;
 });

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { GroupId } from "../../../domain/group-id.ts";
-import { UnfitBlockError } from "../../index-plan.ts";
+import { UnfitBlockError } from "../../../ports/unfit-block-error.ts";
 import type { SqlDatabase } from "../schema.ts";
 
 /**
