@@ -270,6 +270,20 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     expect(await one.sessions.findSession(idOf(1))).toMatchObject({ filters: [put[1]] });
   });
 
+  it("a client may have the key of a row that another node keeps for a will at that moment", async () => {
+    await one.sessions.claimSession(claimOf({ key: "c", willDelayMs: 0 }));
+    const quota = { of: "principal", name: "x", what: "sessions", max: 9 } as const;
+    await holdUp("select pg_advisory_xact_lock(hashtextextended('stele quota sessions principal x 9', 0))");
+    const claim = claimOf({ key: "will c", newId: idOf(2), willId: idOf(98), quotas: [quota] });
+    const claiming = one.sessions.claimSession(claim);
+    await waitUntilBlocked(server);
+    const resumed = await other.sessions.claimSession(claimOf({ key: "c", newId: idOf(3) }));
+    expect(resumed).toMatchObject({ dueWill: { key: "will c" } });
+    await holder.query("rollback");
+    expect(await claiming).toEqual({ status: "rolled-back" });
+    expect(await one.sessions.claimSession(claim)).toMatchObject({ status: "begun", dueWill: { key: "will will c" } });
+  });
+
   it("taking over a subscription waits for a rollback in progress, even if the cursor need not move", async () => {
     const { id } = subscriptionOf(1);
     const waitedFor = await withSubscription(2);

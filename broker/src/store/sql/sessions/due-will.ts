@@ -21,11 +21,16 @@ export async function keepDueWill(
   const dueWill = toDueWill(claim, former, { time, isResumed });
   if (dueWill === undefined) return undefined;
   if (!claim.mayKeepWill) return "unkept";
+  return (await insertSession(transaction, dueWill)) ? dueWill : "unkept";
+}
+
+/** Returns false, and inserts nothing, if there is a row of that name: the claim of a client that has the key of another session's will may come meanwhile. */
+export async function insertSession(transaction: Transaction<Schema>, session: StoredSession): Promise<boolean> {
   const inserted = await transaction
     .insertInto("sessions")
-    .values(toSessionRow(dueWill))
+    .values(toSessionRow(session))
     .onConflict((conflict) => conflict.columns(["group_id", "interface_type", "key"]).doNothing())
     .returning("session_id")
     .executeTakeFirst();
-  return inserted === undefined ? "unkept" : dueWill;
+  return inserted !== undefined;
 }

@@ -22,7 +22,7 @@ import type { TopicFilter } from "../../../domain/topic-filter.ts";
 import { pagesOf } from "../pages.ts";
 import { checkRow } from "../row-checksums.ts";
 import type { Schema, SessionTable, SqlDatabase } from "../schema.ts";
-import { keepDueWill } from "./due-will.ts";
+import { insertSession, keepDueWill } from "./due-will.ts";
 import { readSession, readUnlocked } from "./read-session.ts";
 import {
   advanceSessionTime,
@@ -42,7 +42,6 @@ import {
   stateCheck,
   toFilterRow,
   toEndColumns,
-  toSessionRow,
   toStateColumns,
   toStored,
   withEnd,
@@ -337,7 +336,7 @@ export class SqlSessions implements SessionStore, ShareStore {
       await this.#database.notify(transaction, [{ kind: "session", id: former.id }]);
     }
     const current = isStored ? toNewSession(claim) : undefined;
-    if (current !== undefined) await transaction.insertInto("sessions").values(toSessionRow(current)).execute();
+    if (current !== undefined && !(await insertSession(transaction, current))) return { status: "rolled-back" };
     return { status: "begun", former, current, dueWill };
   }
 
