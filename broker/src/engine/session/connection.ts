@@ -131,6 +131,12 @@ function rollBackConnection(connection: Connection, window: DeliveryWindow, { to
   connection.readUpTo = minOf(connection.readUpTo, to);
   connection.peer.rolledBack?.(to, generation);
   for (const ticket of connection.held) if (window.find(ticket) === undefined) connection.held.delete(ticket);
+  // The peer gets no repeat of these events of QoS 2, so it sends no answer that would lead to their release.
+  for (const { ticket, state } of window.entries) {
+    if (state !== "received" || connection.held.has(ticket)) continue;
+    connection.held.add(ticket);
+    connection.outgoing.release(ticket);
+  }
 }
 
 /** Whether the peer may get another event. */

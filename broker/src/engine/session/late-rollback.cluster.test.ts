@@ -5,23 +5,24 @@ import type { Ledger } from "../../ports/ledger.ts";
 import type { Attachment } from "../broker.ts";
 import { defaultEngineLimits } from "../limits.ts";
 import { LeavingPeer } from "../testing/leaving-peer.ts";
+import { publish } from "../testing/publish.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
 async function connect(
   cluster: TestCluster,
   node: number,
-  { expiryMs = 600_000, peer = new RecordingPeer() } = {},
+  { expiryMs = 600_000, peer = new RecordingPeer(), windowMax = 10, isExact = false } = {},
 ): Promise<{ readonly attachment: Attachment; readonly peer: RecordingPeer }> {
   const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, will: undefined } as const;
-  const rest = { windowMax: 10, expiryMs, onConnected: () => {} };
+  const rest = { windowMax, expiryMs, onConnected: () => {} };
   const attachment = await cluster.run(cluster.node(node).broker.attach({ ...order, ...rest }, peer));
-  await subscribe(cluster, attachment);
+  await subscribe(cluster, attachment, isExact ? 2 : 1);
   return { attachment, peer };
 }
 
-async function subscribe(cluster: TestCluster, attachment: Attachment): Promise<void> {
-  const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+async function subscribe(cluster: TestCluster, attachment: Attachment, qos: 1 | 2 = 1): Promise<void> {
+  const options = { qos, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
   await cluster.run(attachment.subscribe([{ ...options, filter: parseTopicFilter("a") }]));
 }
 
@@ -211,5 +212,24 @@ it("a client whose reconnection fails during a rollback gets the events that rep
   const { peer } = await connect(cluster, follower);
   await cluster.clock.advance(1_000);
   expect(textsOf(peer)).toEqual(["new", "newer"]);
+  await cluster.stopAll();
+});
+
+it("a client of QoS 2 gets the releases of removed events whose repeats still wait for room", async () => {
+  const cluster = await TestCluster.start(2);
+  await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
+  const follower = await cluster.findFollower();
+  const first = await connect(cluster, follower, { isExact: true });
+  const call = { topic: "a", groupId: undefined, content: Buffer.from("x"), extensions: [["svc-qos", "2"]] } as const;
+  for (let count = 0; count < 3; count += 1) await cluster.run(publish(cluster.node(follower).broker, call));
+  await cluster.clock.advance(500);
+  const tickets = first.peer.deliveries.map(({ ticket }) => ticket);
+  const second = await connect(cluster, follower, { isExact: true, windowMax: 1 });
+  await cluster.clock.advance(500);
+  expect(second.peer.deliveries.map(({ ticket }) => ticket)).toEqual(tickets.slice(0, 1));
+  cluster.chain.cutBack(cluster.chain.head - 3);
+  for (let count = 0; count < 4; count += 1) cluster.chain.sealEmpty();
+  await cluster.clock.advance(3_000);
+  expect(second.peer.released).toEqual(tickets.slice(1));
   await cluster.stopAll();
 });
