@@ -39,7 +39,7 @@ export class SocketListener implements Listener {
   }
 
   async close(): Promise<void> {
-    this.connections.endAll();
+    await this.connections.endAll();
   }
 
   /** Creates the listener over TLS for the same connections. @throws Error that says what is wrong with the files. */

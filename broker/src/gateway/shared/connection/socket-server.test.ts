@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
+import { PassThrough } from "node:stream";
 import { expect, it } from "vitest";
 import { testCaller } from "../../../engine/testing/as-caller.ts";
 import { silentLogger } from "../../../lib/logger.ts";
@@ -60,6 +61,29 @@ it("serves until the delay is over, and ends its connections only then", async (
   await Promise.all([drained, once(client, "close")]);
   expect(ended).toHaveLength(1);
   expect(ended[0]).toBeGreaterThan(990);
+});
+
+it("ends its connections in slices, before the drain is over", async () => {
+  let ended = 0;
+  const { sockets, connections } = createSockets({
+    connectionsMax: 20,
+    create: (_, __, onClosed) => {
+      const connection = {
+        endByStop: () => {
+          const until = performance.now() + 1;
+          while (performance.now() < until); // Takes a millisecond of this turn.
+          ended += 1;
+          onClosed(connection);
+        },
+      };
+      return connection;
+    },
+  });
+  for (let count = 0; count < 20; count += 1) connections.serve(new PassThrough(), testCaller);
+  const drained = sockets.drain();
+  expect(ended).toBeLessThan(20);
+  await drained;
+  expect(ended).toBe(20);
 });
 
 function createSockets(options: Partial<ConnectionsOptions> = {}) {

@@ -65,12 +65,11 @@ export class SocketServer {
   async #drain(delayMs: number): Promise<void> {
     // Even if this server does not listen: the connections over WebSocket end with it.
     if (delayMs > 0) await pause(delayMs);
-    await new Promise<void>((resolve) => {
-      this.#server.close(() => resolve());
-      this.#connections.endAll();
-      // A socket still in the TLS handshake belongs to no connection yet, so `endAll` does not reach it.
-      setTimeout(() => this.#destroySockets(), closeGraceMs).unref();
-    });
+    const closed = new Promise<void>((resolve) => void this.#server.close(() => resolve()));
+    await this.#connections.endAll();
+    // A socket still in the TLS handshake belongs to no connection yet, so `endAll` does not reach it.
+    setTimeout(() => this.#destroySockets(), closeGraceMs).unref();
+    await closed;
   }
 
   #destroySockets(): void {

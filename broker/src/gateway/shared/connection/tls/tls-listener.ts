@@ -50,7 +50,7 @@ export class TlsListener implements Listener {
   }
 
   async close(): Promise<void> {
-    this.#connections.endAll();
+    await this.#connections.endAll();
   }
 
   /** Reloads the certificate, see {@link RenewedCertificate.reload}. */
