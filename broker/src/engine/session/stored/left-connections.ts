@@ -44,8 +44,8 @@ export interface ConnectionEnd {
 export class LeftConnections {
   readonly #parts: LeftConnectionsParts;
   readonly #all = new Set<Connected>();
-  /** The writes to do, by session name. */
-  readonly #pending = new Map<string, () => Promise<void>>();
+  /** The ends to write, by session name. */
+  readonly #pending = new Map<string, { readonly left: Connected; readonly end: ConnectionEnd }>();
   readonly #turnsAsked = new Set<Promise<void>>();
   readonly #log: BoundedLog;
   readonly #storeTurns = new StoreTurns();
@@ -73,7 +73,7 @@ export class LeftConnections {
   add(left: Connected, end: ConnectionEnd): void {
     const { name } = left;
     this.#all.add(left);
-    this.#pending.set(name, () => this.detach(left, end));
+    this.#pending.set(name, { left, end });
     const turn = this.#parts.turns.run(name, () => this.write(name));
     this.#turnsAsked.add(turn);
     void turn.finally(() => this.#turnsAsked.delete(turn));
@@ -85,18 +85,20 @@ export class LeftConnections {
 
   /** Writes the end of the connection that left, if there is one. Call it in a turn of the name. */
   async write(name: string): Promise<void> {
-    const write = this.#pending.get(name);
+    const pending = this.#pending.get(name);
     this.#pending.delete(name);
-    await write?.();
+    if (pending !== undefined) await this.detach(pending.left, pending.end);
   }
 
   /**
-   * Drops the end of a connection whose session another connection has claimed: the claim settles the will. Returns whether there was one. Call it in a turn
-   * of the name.
+   * Drops the end of a connection whose session another connection has claimed: the claim settles the will. Call it in a turn of the name: then no other end of
+   * that name is being written.
    */
-  drop(name: string): boolean {
-    for (const left of this.#all) if (left.name === name) this.#all.delete(left);
-    return this.#pending.delete(name);
+  drop(name: string): void {
+    const pending = this.#pending.get(name);
+    if (pending === undefined) return;
+    this.#pending.delete(name);
+    this.#all.delete(pending.left);
   }
 
   /** Resolves when every pending end has been written, or given up because the broker stops. */
