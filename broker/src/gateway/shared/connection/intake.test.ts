@@ -36,6 +36,8 @@ const answerBytes = 4_096;
 /** Units of one chunk. Their answers take four times the bytes that may wait for a client. */
 const units = Array.from({ length: (4 * outboxBytesMax) / answerBytes }, (_, index) => index % 256);
 
+const endless = new TimeSlices({ monotonic: () => 0, soon: () => {} });
+
 /** Gives a long answer to each unit at once. With `staysBusy`, the unit is still being handled for a moment after its answer. */
 class Talk {
   readonly socket = new StalledSocket();
@@ -46,12 +48,12 @@ class Talk {
   readonly unread = new UnreadBytes(1);
   readonly #intake: Intake<number>;
 
-  constructor({ staysBusy }: { readonly staysBusy: boolean }) {
+  constructor({ staysBusy, slices = endless }: { readonly staysBusy: boolean; readonly slices?: TimeSlices }) {
     const metrics = { connectionEnded: () => {}, watchBytesInFlight: () => {} };
     const memory = new ConnectionMemory(new MemoryBudget({ bytesMax: 2 ** 26, metrics }));
     this.#intake = new Intake<number>(this.socket, {
       memory: Object.assign(memory, { unread: this.unread }),
-      slices: new TimeSlices({ monotonic: () => 0, soon: () => {} }),
+      slices,
       cutter: this.cutter,
       onBytes: () => {},
       onUnit: (unit) => {
@@ -67,7 +69,9 @@ class Talk {
       onEnded: () => {
         this.ends += 1;
       },
-      onBroken: () => {},
+      onBroken: () => {
+        this.ends += 1;
+      },
       onOutOfMemory: () => {},
     });
   }
@@ -133,3 +137,16 @@ it("reads on once its client has read events that filled its outbox, even if onl
   expect(talk.taken).toEqual([1]);
   talk.socket.destroy();
 });
+
+it.each(["end", "close"])(
+  "handles the ends of many connections in slices, if each socket emits '%s'",
+  async (event) => {
+    let now = 0;
+    const slices = new TimeSlices({ monotonic: () => (now += 1), soon: (action) => void setImmediate().then(action) });
+    const talks = Array.from({ length: 100 }, () => new Talk({ staysBusy: false, slices }));
+    const countEnded = (): number => talks.filter(({ ends }) => ends === 1).length;
+    for (const { socket } of talks) socket.emit(event);
+    expect(countEnded()).toBeLessThan(10);
+    while (countEnded() < talks.length) await setImmediate();
+  },
+);

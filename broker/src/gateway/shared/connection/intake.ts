@@ -51,6 +51,8 @@ export class Intake<Unit> {
   readonly #parts: IntakeParts<Unit>;
   readonly #unfinished: UnfinishedInput;
   #isClosed = false;
+  /** The first error of the stream. */
+  #error: unknown;
   /** Whether the client has ended its side. */
   #isEnded = false;
   /** Whether a unit is still being handled, or the time slice is over; later units wait. */
@@ -63,14 +65,17 @@ export class Intake<Unit> {
   constructor(stream: Duplex, parts: IntakeParts<Unit>) {
     this.#stream = stream;
     this.#parts = parts;
-    const { memory, onBroken, onOutOfMemory } = parts;
+    const { memory, onOutOfMemory } = parts;
     this.outbox = new Outbox(stream, memory.unread);
     this.#unfinished = memory.hold({ socket: stream, end: onOutOfMemory });
     stream.on("data", (chunk: Buffer) => this.#receive(chunk));
     stream.on("drain", () => this.#drained());
-    stream.on("error", onBroken);
-    stream.on("close", () => onBroken());
-    stream.on("end", () => this.#ended());
+    stream.on("error", (error) => {
+      this.#error ??= error;
+      this.#inSlice(() => this.#broke());
+    });
+    stream.on("close", () => this.#inSlice(() => this.#broke()));
+    stream.on("end", () => this.#inSlice(() => this.#ended()));
   }
 
   get isClosed(): boolean {
@@ -136,6 +141,17 @@ export class Intake<Unit> {
       if (!this.#isHeldBack) this.#parts.cutter.resume((unit) => this.#take(unit));
     });
     if (this.#isEnded) this.#ended();
+  }
+
+  /** Runs `work` at once, or in a later turn if the slice of this turn is used up: thousands of connections may end in one turn. */
+  #inSlice(work: () => void): void {
+    const pause = this.#parts.slices.pause();
+    if (pause === undefined) work();
+    else void pause.then(work);
+  }
+
+  #broke(): void {
+    if (!this.#isClosed) this.#parts.onBroken(this.#error);
   }
 
   /** Reports the end once all earlier units are handled. */

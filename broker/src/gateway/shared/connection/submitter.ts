@@ -89,7 +89,7 @@ export class Submitter {
 
   /** Call it when the connection has ended. Refuses the publishes that wait to be submitted. */
   close(): void {
-    this.#refuse(connectionEnded());
+    if (this.#isWaiting) this.#refuse(connectionEnded());
   }
 
   #submitOne(call: PublishCall, onSettled: OnSettled): void {
