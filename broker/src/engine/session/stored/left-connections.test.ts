@@ -6,38 +6,46 @@ import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestEngine } from "../../testing/test-engine.ts";
 
 const count = 100;
-const keys = Array.from({ length: count }, (_, number) => `c${number}`);
+const keys = Array.from(
+  { length: count },
+  (_, number) => `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`,
+);
 /** Time that a write of one connection's end takes, in milliseconds. The broker writes five ends at a time: all of them take twice as long as a stop may. */
 const endMs = 100;
 
-it("a stop keeps the acknowledgements of 100 sessions, even if it has no time to write the ends of their connections", async () => {
-  const memory = createMemoryStore();
-  const detachSession: SessionStore["detachSession"] = async (...call) => {
-    await new Promise<void>((resolve) => void engine.clock.after(endMs, resolve));
-    return memory.sessions.detachSession(...call);
-  };
-  const engine = await TestEngine.start({
-    store: withMember(memory, "sessions", withMember(memory.sessions, "detachSession", detachSession)),
-  });
-  await engine.broker.open({ topic: "a", groupId: undefined });
-  const peers = await Promise.all(keys.map((key) => connect(engine, key)));
-  const call = {
-    topic: "a",
-    groupId: undefined,
-    content: new Uint8Array([1]),
-    extensions: [["svc-qos", "1"]] as const,
-  };
-  engine.broker.submit(call, () => {});
-  await engine.clock.settle();
-  for (const { peer, session } of peers) session.acknowledge(peer.ticketOf(1));
-  await engine.rebuild();
-  await engine.broker.start();
-  const resumed = await Promise.all(keys.map((key) => connect(engine, key)));
-  await engine.clock.advance(1_000);
-  expect(resumed.filter(({ isPresent }) => isPresent)).toHaveLength(count);
-  expect(resumed.flatMap(({ peer }) => peer.sequences)).toEqual([]);
-  await engine.stop();
-});
+const protocols = ["MQTT", "STOMP"] as const;
+
+it.each(protocols)(
+  "a stop keeps the acknowledgements of 100 sessions of %s, even if it has no time to write the ends of their connections",
+  async (protocol) => {
+    const memory = createMemoryStore();
+    const detachSession: SessionStore["detachSession"] = async (...call) => {
+      await new Promise<void>((resolve) => void engine.clock.after(endMs, resolve));
+      return memory.sessions.detachSession(...call);
+    };
+    const engine = await TestEngine.start({
+      store: withMember(memory, "sessions", withMember(memory.sessions, "detachSession", detachSession)),
+    });
+    await engine.broker.open({ topic: "a", groupId: undefined });
+    const peers = await Promise.all(keys.map((key) => connect(engine, protocol, key)));
+    const call = {
+      topic: "a",
+      groupId: undefined,
+      content: new Uint8Array([1]),
+      extensions: [["svc-qos", "1"]] as const,
+    };
+    engine.broker.submit(call, () => {});
+    await engine.clock.settle();
+    for (const { peer, session } of peers) session.acknowledge(peer.ticketOf(1));
+    await engine.rebuild();
+    await engine.broker.start();
+    const resumed = await Promise.all(keys.map((key) => connect(engine, protocol, key)));
+    await engine.clock.advance(1_000);
+    expect(resumed.filter(({ isPresent }) => isPresent)).toHaveLength(count);
+    expect(resumed.flatMap(({ peer }) => peer.sequences)).toEqual([]);
+    await engine.stop();
+  },
+);
 
 /** The same object with another member. */
 function withMember<Part extends object, Name extends keyof Part>(part: Part, name: Name, member: Part[Name]): Part {
@@ -51,13 +59,15 @@ function withMember<Part extends object, Name extends keyof Part>(part: Part, na
 }
 
 /** Connects a client, which subscribes if its session is new. */
-async function connect(engine: TestEngine, key: string) {
+async function connect(engine: TestEngine, protocol: (typeof protocols)[number], key: string) {
   const peer = new RecordingPeer();
-  const order = { groupId: undefined, protocol: "MQTT", key, isClean: false, windowMax: 10, will: undefined } as const;
-  const attached = engine.broker.attach({ ...order, expiryMs: 60_000, onConnected: () => {} }, peer);
+  const order = { groupId: undefined, protocol, key, isClean: false, windowMax: 10, will: undefined } as const;
+  const stream = protocol === "STOMP" ? { filters: ["a"], acknowledges: true, offset: undefined } : undefined;
+  const attached = engine.broker.attach({ ...order, stream, expiryMs: 60_000, onConnected: () => {} }, peer);
   const [attachment] = await Promise.all([attached, engine.clock.settle()]);
-  peer.ended = () => attachment.detach({ expiryMs: 60_000, isRegular: false }); // As a gateway does.
+  peer.ended = () => attachment.detach({ expiryMs: 60_000, isRegular: stream !== undefined }); // As a gateway does.
   const how = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
-  if (!attachment.isPresent) await attachment.subscribe([{ filter: parseTopicFilter("a"), ...how }]);
+  if (stream === undefined && !attachment.isPresent)
+    await attachment.subscribe([{ filter: parseTopicFilter("a"), ...how }]);
   return { peer, session: attachment.session, isPresent: attachment.isPresent };
 }

@@ -30,6 +30,8 @@ export interface LeftConnectionsParts extends OwnRowsParts {
   readonly sweeper: SessionSweeper;
   readonly writers: Pick<SessionWriters, "of">;
   readonly signal: CancelSignal;
+  /** Whether other nodes may change the sessions of this node. */
+  readonly isShared: boolean;
   /** Called when the end of a connection may have returned events to shares of the group. */
   readonly checkReturned: (groupId: GroupId) => void;
 }
@@ -135,14 +137,14 @@ export class LeftConnections {
   /** Retries until the end is written or the broker stops. Never rejects. */
   async detach(left: Connected, { will, expiryMs }: ConnectionEnd): Promise<void> {
     const { group, session, lingering } = left;
-    const { store, clock, limits, signal, sweeper, room, times, writers, checkReturned } = this.#parts;
+    const { store, clock, limits, signal, sweeper, room, times, writers, isShared, checkReturned } = this.#parts;
     const isKnown = will === left.will && expiryMs === left.expiryMs;
     let isLeftToOthers = false;
     let former: SessionKey | undefined;
     const write = async (): Promise<void> => {
       if (!session.isStopped) await writers.of(group.id).writeLast(session);
-      // The statement that detaches all sessions would keep a stream that has lost its filters.
-      isLeftToOthers = this.#isStopping && isKnown && left.protocol !== "STOMP";
+      // The statement that detaches all sessions would keep a stream that has lost its filters, which only another node can have removed.
+      isLeftToOthers = this.#isStopping && isKnown && (left.protocol !== "STOMP" || !isShared);
       if (isLeftToOthers) return;
       await times.advance(group.id);
       const toStored = (ms: number): number => times.durationFromNow(group.id, ms);
