@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { parseTopicFilter } from "../../../domain/topic-filter.ts";
+import { silentLogger } from "../../../lib/logger.ts";
 import type { SessionStore } from "../../../ports/session-store.ts";
 import { createMemoryStore } from "../../../store/memory/memory-store.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
@@ -47,6 +48,25 @@ it.each(protocols)(
   },
 );
 
+it("a stop warns of no end of a connection that it has given up, although the store has stopped", async () => {
+  const memory = createMemoryStore();
+  const detachSession: SessionStore["detachSession"] = async () => {
+    await new Promise<void>((resolve) => void engine.clock.after(60_000, resolve));
+    throw new Error("the store is not started");
+  };
+  const warnings: string[] = [];
+  const engine = await TestEngine.start({
+    store: withMember(memory, "sessions", withMember(memory.sessions, "detachSession", detachSession)),
+    logger: { ...silentLogger, warn: (message) => void warnings.push(message) },
+  });
+  const { attachment } = await connect(engine, "MQTT", "c");
+  attachment.detach({ expiryMs: 1, isRegular: true });
+  await engine.clock.settle();
+  await engine.stop();
+  await engine.clock.advance(60_000);
+  expect(warnings).toEqual([]);
+});
+
 /** The same object with another member. */
 function withMember<Part extends object, Name extends keyof Part>(part: Part, name: Name, member: Part[Name]): Part {
   return new Proxy(part, {
@@ -69,5 +89,5 @@ async function connect(engine: TestEngine, protocol: (typeof protocols)[number],
   const how = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
   if (stream === undefined && !attachment.isPresent)
     await attachment.subscribe([{ filter: parseTopicFilter("a"), ...how }]);
-  return { peer, session: attachment.session, isPresent: attachment.isPresent };
+  return { peer, attachment, session: attachment.session, isPresent: attachment.isPresent };
 }

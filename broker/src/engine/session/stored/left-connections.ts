@@ -164,6 +164,7 @@ export class LeftConnections {
         await this.#storeTurns.run(group.id, () => group.changes.shared(write), signal);
         break;
       } catch (error) {
+        if (signal.aborted) break; // The broker has given up the end, and may have stopped the store: nothing is wrong.
         this.#log.warn("end of a connection not written", { sessionId: session.id, error });
         await pause(clock, limits.retryDelayMsMin, signal);
       }
