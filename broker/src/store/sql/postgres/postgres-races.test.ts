@@ -82,14 +82,15 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
   it("a node that starts with a damaged index waits for changes in progress before it empties the index", async () => {
     await one.applyBlocks(group, history, { isFinal: false, lease });
     await holder.query("update groups set checksum = checksum + 1");
+    const hints: string[] = [];
+    holder.on("notification", ({ payload = "" }) => hints.push(payload));
+    await holder.query("listen stele");
     await holder.query("begin");
     await holder.query("select pg_advisory_xact_lock(hashtextextended($1, 0))", [`stele index ${group}`]);
     await other.stop();
     const starting = other.start().then(() => "started");
     expect(await Promise.race([waitUntilBlocked(server).then(() => "waits"), starting])).toBe("waits");
-    const hints: string[] = [];
-    holder.on("notification", ({ payload = "" }) => hints.push(payload));
-    await holder.query("rollback; listen stele");
+    await holder.query("rollback");
     await starting;
     expect(await other.findHead(group)).toBeUndefined();
     await holder.query("select 1");
