@@ -14,7 +14,7 @@ test("rejects logs of a range from a chain node that lacks the last block of the
   const rpc = new Rpc(node);
   const clock = new VirtualClock();
   const reader = new BlockReader({ rpc, clock, registry, account: registry, verifier: new BatchVerifier() });
-  const range = { after: await rpc.header(200), to: 400, blocksMax: 16, head: 400, announced: undefined };
+  const range = { after: await rpc.header(200), to: 400, blocksMax: 16, head: 400, header: undefined };
   node.behind = (method) => (method === "eth_getLogs" ? 350 : 0);
   await expect(reader.read(range)).rejects.toMatchObject({ kind: "refused" });
   node.behind = () => 0;

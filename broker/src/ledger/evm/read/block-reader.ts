@@ -54,8 +54,8 @@ export interface ReadRange {
   readonly blocksMax: number;
   /** The newest known block. */
   readonly head: number;
-  /** The header of the newest block, if it is known. */
-  readonly announced: Header | undefined;
+  /** The header of a block of the range, if one is known: the read needs no request for it. */
+  readonly header: Header | undefined;
 }
 
 /** Reads blocks and parses their entries. */
@@ -125,10 +125,10 @@ export class BlockReader {
     return round;
   }
 
-  async #readSome({ after, to, announced }: ReadRange, atOnce: number): Promise<Round | undefined> {
+  async #readSome({ after, to, header: known }: ReadRange, atOnce: number): Promise<Round | undefined> {
     const from = (after?.number ?? -1) + 1;
     const numbers = Array.from({ length: Math.min(atOnce, to - from + 1) }, (_, index) => from + index);
-    const headers = linked(await Promise.all(numbers.map(async (number) => this.#header(number, announced))));
+    const headers = linked(await Promise.all(numbers.map(async (number) => this.#header(number, known))));
     const [first] = headers;
     if (after !== undefined && first !== undefined && first.parentHash !== after.hash) {
       if (await this.isOnChain(after)) throw changed(first);

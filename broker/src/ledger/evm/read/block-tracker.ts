@@ -6,7 +6,7 @@ import type { Clock } from "../../../ports/clock.ts";
 import type { BlockRef, LedgerBlock, LedgerStep, Outage } from "../../../ports/ledger.ts";
 import { Wakeup } from "../../../lib/wakeup.ts";
 import type { BlockReader, Round } from "./block-reader.ts";
-import type { FinalityPolicy } from "./finality.ts";
+import type { FinalBlock, FinalityPolicy } from "./finality.ts";
 import { RangeSize } from "./range-size.ts";
 import { RecentBlocks } from "./recent-blocks.ts";
 import type { Header, Rpc } from "../endpoint/rpc.ts";
@@ -49,8 +49,6 @@ export class BlockTracker {
   readonly #readings = new Set<Reading>();
   /** The newest known block. */
   #head: Header | undefined;
-  /** The same, until a read fails or a reorg is found: then its block may be gone, and the reader asks for the header again. */
-  #announced: Header | undefined;
   /** A head that is not processed yet. */
   #news: Header | undefined;
   #final = -1;
@@ -132,7 +130,6 @@ export class BlockTracker {
     this.findShortage();
     if (isKnown) return;
     this.#news = head;
-    this.#announced = head;
     this.#changed.wake();
   }
 
@@ -196,7 +193,7 @@ export class BlockTracker {
         continue;
       }
       try {
-        await this.#advance();
+        await this.#advance(failures > 0);
         failures = 0;
         this.#reading.stall.done();
       } catch (error) {
@@ -209,20 +206,22 @@ export class BlockTracker {
   }
 
   /** Processes the newest head, and reads one round of blocks. */
-  async #advance(): Promise<void> {
+  async #advance(isRetry: boolean): Promise<void> {
     const news = this.#news;
     this.#news = undefined;
-    if (news !== undefined && (await this.#consider(news)) === "fork") await this.#rollBack();
+    const final = news && (await this.#options.finality.finalAt(news));
+    if (final !== undefined && (await this.#consider(final)) === "fork") await this.#rollBack();
     if (this.#final <= this.tail) return;
-    const round = await this.#read(this.#tail, { to: this.#final, size: this.#reading.size });
+    // After a failure the head's block may be gone, so the reader asks for the header again.
+    const header = isRetry ? undefined : final?.header;
+    const round = await this.#read(this.#tail, { to: this.#final, size: this.#reading.size, header });
     if (round === "gone") await this.#rollBack();
     else this.#take(round);
   }
 
   /** Updates the final block. Returns `fork` if a block that was final is no longer on the chain; a shorter chain must show that in several polls. */
-  async #consider(head: Header): Promise<"fork" | undefined> {
-    const { finality, isFinal, rpc } = this.#options;
-    const final = await finality.finalAt(head);
+  async #consider(final: FinalBlock): Promise<"fork" | undefined> {
+    const { isFinal, rpc } = this.#options;
     if (isFinal) {
       this.#final = Math.max(this.#final, final.number);
       return undefined;
@@ -259,7 +258,6 @@ export class BlockTracker {
     logger.info("reorg removed blocks that were read", { from: this.tail, to: ancestor?.number });
     if (ancestor === undefined) await this.#beginAnew();
     else this.#begin(ancestor);
-    this.#announced = undefined;
     this.#shorterPolls = 0;
     for (const reading of this.#readings)
       reading.fork = { common: reading.fork === undefined ? ancestor : lower(ancestor, reading.fork.common) };
@@ -294,13 +292,13 @@ export class BlockTracker {
     this.#changed.wake();
   }
 
-  /** Reads blocks after `after`, up to `to`, and at most as many as `size` allows; `gone` if `after` is no longer on the chain. */
+  /** Reads blocks after `after`, up to `to`, and at most as many as `size` allows; `gone` if `after` is no longer on the chain. `header`: see `ReadRange`. */
   async #read(
     after: BlockRef | undefined,
-    { to, size }: { readonly to: number; readonly size: RangeSize },
+    { to, size, header }: { readonly to: number; readonly size: RangeSize; readonly header?: Header | undefined },
   ): Promise<Round | "gone"> {
     const { reader, isFinal } = this.#options;
-    const range = { after, to, blocksMax: size.blocks, head: this.#head?.number ?? -1, announced: this.#announced };
+    const range = { after, to, blocksMax: size.blocks, head: this.#head?.number ?? -1, header };
     const round = isFinal ? await reader.readFinal(range) : await reader.read(range);
     if (round !== undefined) size.onAnswer(round.bytes);
     return round ?? "gone";
@@ -331,7 +329,6 @@ export class BlockTracker {
     if (error instanceof RpcFailure && error.kind === "range-refused" && size.onRefusal()) return;
     if (ended.aborted) return;
     size.onLost();
-    this.#announced = undefined;
     stall.failed(`block ${from}`, error);
     await pause(this.#options.clock, backoffDelayMs(attempt, { ...retryLimits, fraction: 1 }), ended);
   }

@@ -8,6 +8,7 @@ export type Finality = "latest" | "safe" | "finalized" | number;
 export interface FinalBlock {
   /** -1 if none is final yet. */
   readonly number: number;
+  /** Undefined under a number of blocks on top: the reader's one request for each final block is cheaper than to keep that many heads of one branch. */
   readonly header: Header | undefined;
 }
 

@@ -1,0 +1,81 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { silentLogger } from "../../../lib/logger.ts";
+import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
+import type { Address } from "../../../domain/topic.ts";
+import { Rpc } from "../endpoint/rpc.ts";
+import { FakeNode } from "../testing/fake-node.ts";
+import { BatchVerifier } from "./batch-verifier.ts";
+import { BlockReader } from "./block-reader.ts";
+import { BlockTracker } from "./block-tracker.ts";
+import { type Finality, FinalityPolicy } from "./finality.ts";
+
+const registry: Address = `0x${"12".repeat(20)}`;
+
+/** A chain that calls its third newest block finalized, and the requests for headers that it answered. */
+class CountingNode extends FakeNode {
+  headers: unknown[] = [];
+
+  override async request(call: Parameters<FakeNode["request"]>[0]): Promise<unknown> {
+    const { method, params = [] } = call;
+    if (method === "eth_getBlockByNumber") this.headers.push(params[0]);
+    const isTag = params[0] === "finalized";
+    return super.request(isTag ? { method, params: [`0x${(this.head - 2).toString(16)}`, false] } : call);
+  }
+}
+
+describe("a block tracker", () => {
+  const clock = new VirtualClock();
+  let node: CountingNode;
+  let rpc: Rpc;
+  let tracker: BlockTracker;
+  let marks: number[];
+  beforeEach(() => {
+    node = new CountingNode(registry);
+    rpc = new Rpc(node);
+    marks = [];
+    for (let mark = 1; mark <= 5; mark += 1) node.seal([mark]);
+  });
+  afterEach(async () => tracker.stop());
+
+  async function start(finality: Finality): Promise<void> {
+    const reader = new BlockReader({ rpc, clock, registry, account: registry, verifier: new BatchVerifier() });
+    const policy = new FinalityPolicy(rpc, finality);
+    tracker = new BlockTracker({ rpc, reader, finality: policy, isFinal: false, clock, logger: silentLogger });
+    tracker.listen({
+      onRound: ({ blocks }) => {
+        for (const { entries } of blocks) marks.push(...entries.map(({ address }) => Number(address)));
+      },
+      onReorganised: () => {},
+    });
+    await tracker.start(await rpc.header("latest"));
+  }
+
+  it.each<readonly [Finality, readonly unknown[], number]>([
+    ["latest", [], 6],
+    ["finalized", ["finalized"], 4],
+    [2, ["0x4"], 4],
+  ])("asks for few headers for each block under finality %s", async (finality, headers, last) => {
+    await start(finality);
+    node.seal([6]);
+    const head = await rpc.header("latest");
+    node.headers = [];
+    tracker.onHead(head);
+    await clock.settle();
+    expect(tracker.tail).toBe(last);
+    expect(marks).toEqual([last]);
+    expect(node.headers).toEqual(headers);
+  });
+
+  it("asks for the header of an announced head after a failure, since the head may be gone", async () => {
+    await start("latest");
+    node.seal([6]);
+    const head = await rpc.header("latest");
+    node.cutBack(5);
+    node.seal([7]);
+    node.headers = [];
+    tracker.onHead(head);
+    await clock.advance(1000);
+    expect(marks).toEqual([7]);
+    expect(node.headers).toEqual(["0x6"]);
+  });
+});
