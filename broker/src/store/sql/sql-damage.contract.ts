@@ -129,6 +129,19 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
       },
     );
 
+    it.each([
+      ["first_position", sql`first_position = -1`],
+      ["last_position", sql`last_position = last_position + 1073741824`],
+      ["topic_id", sql`topic_id = (select topic_id from topics where name = 'beta'), first_sequence = 20`],
+    ])("rolls back past a batch after a change of %s, and forgets the batch", async (_, assignment) => {
+      await change(sql`update batches set ${assignment} where ${row}`);
+      const { vanished } = await store.rollBack(group, { number: 2, hash: history[1]?.hash ?? "0x" });
+      const others = intact.filter((batch) => batch.blockNumber > 2 && batch !== intact[3]);
+      expect(vanished).toEqual(others.map(({ events: _events, publisher: _publisher, ...place }) => place));
+      await store.applyBlocks(group, history.slice(2));
+      expect(await read()).toEqual(intact);
+    });
+
     it("detects a missing batch at the start, in the middle and at the end of a range", async () => {
       await change(sql`delete from batches where ${row}`);
       const ranges: readonly Partial<BatchRange>[] = [

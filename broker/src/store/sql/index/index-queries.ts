@@ -26,13 +26,6 @@ interface BatchSpan {
 }
 
 const sizeColumns = ["last_position", "byte_count"] as const;
-export const placeColumns = [
-  "first_position",
-  "last_position",
-  "first_sequence",
-  "transaction_hash",
-  "log_index",
-] as const;
 /** All columns of a batch's row except `events`, with the table's name, since other tables have columns of the same names. */
 export const batchPlaceColumns = [
   "batches.group_id",

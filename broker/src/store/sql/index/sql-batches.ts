@@ -198,9 +198,14 @@ export class SqlBatches {
   }
 }
 
+/** Whether the row, except its events, is an intact row of the topic `name`. */
+export function isIntactPlace(row: BatchPlace, name: string): boolean {
+  return checksumOfRow("batches", row, name) === writtenChecksum(row);
+}
+
 /** Returns the row if it is an intact row of the topic `name`. @throws IndexDamagedError. */
 export function checkPlace<Row extends BatchPlace>(row: Row, name: string): Row {
-  if (checksumOfRow("batches", row, name) !== writtenChecksum(row)) throw damagedRow(row, name);
+  if (!isIntactPlace(row, name)) throw damagedRow(row, name);
   return row;
 }
 

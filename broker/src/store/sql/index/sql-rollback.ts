@@ -14,7 +14,7 @@ import {
   vanishedBatchesMax,
 } from "../../../ports/store.ts";
 import { assertHasBlock, type BlockUndo, planRollBack, type RollBackPlan, type TopicImage } from "../../index-plan.ts";
-import { placeColumns } from "./index-queries.ts";
+import { batchPlaceColumns } from "./index-queries.ts";
 import { pagesOf } from "../pages.ts";
 import { prepare } from "../prepared.ts";
 import { cutBack } from "./cut-back.ts";
@@ -22,6 +22,7 @@ import { cutBackSessions } from "../sessions/session-detaching.ts";
 import { checkRow, withChecksum } from "../row-checksums.ts";
 import { fromPlaceRow } from "../rows.ts";
 import { restoreRetained } from "./retained-rows.ts";
+import { isIntactPlace } from "./sql-batches.ts";
 import type { BlockTable, Schema, SqlDatabase, VanishedTable } from "../schema.ts";
 import { dropSkipped } from "./skipped-entries.ts";
 import { cutBackShares, keepShared } from "../sessions/sql-shares.ts";
@@ -211,6 +212,10 @@ function toUndo(row: BlockTable): BlockUndo {
   return { number: row.number, hash: row.hash as BlockUndo["hash"], topicsTotal, images, retained }; // Unchanged since it was stored.
 }
 
+/**
+ * Returns the batches that it deletes, except those whose rows are damaged: nothing could mend them, since the chain no longer has their blocks, so an error
+ * would stop the rollback for ever.
+ */
 async function dropBatches(
   transaction: Transaction<Schema>,
   groupId: GroupId,
@@ -219,13 +224,13 @@ async function dropBatches(
   const rows = await transaction
     .selectFrom("batches")
     .innerJoin("topics", "topics.topic_id", "batches.topic_id")
-    .select([...placeColumns, "topics.name"])
+    .select([...batchPlaceColumns, "topics.name"])
     .where("batches.group_id", "=", groupId)
     .where("last_position", ">", after)
     .orderBy("last_position")
     .execute();
   await transaction.deleteFrom("batches").where("group_id", "=", groupId).where("last_position", ">", after).execute();
-  return rows.map((row) => fromPlaceRow(row, row.name));
+  return rows.filter((row) => isIntactPlace(row, row.name)).map((row) => fromPlaceRow(row, row.name));
 }
 
 async function dropTopics(
