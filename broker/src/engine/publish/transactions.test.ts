@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
+import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { PublishCall, TransactionOutcome } from "../broker.ts";
 import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
 
@@ -84,6 +85,29 @@ describe("a transaction of publishes", () => {
   it("succeeds if it has no events", async () => {
     expect(await settled(submitAll())).toEqual({ status: "SUCCESS", results: [] });
   });
+});
+
+it("a transaction is refused as a whole if one of its topics is closed between its reading and its commit", async () => {
+  const store = createMemoryStore();
+  const findTopic = store.findTopic.bind(store);
+  const held: (() => void)[] = [];
+  let isHolding = false;
+  store.findTopic = async (groupId, name) => {
+    const found = await findTopic(groupId, name);
+    if (isHolding) await new Promise<void>((resolve) => void held.push(resolve));
+    return found;
+  };
+  await start({ store });
+  isHolding = true;
+  const outcome = submitAll(call("a", "1"), call("b", "2"));
+  await engine.clock.settle();
+  expect(held).toHaveLength(2);
+  isHolding = false;
+  await Promise.all([engine.broker.close(topic("b")), engine.clock.settle()]);
+  for (const release of held) release();
+  expect(codeOf(await settled(outcome))).toBe(200202);
+  expect(await count("a")).toBe(0);
+  expect(await count("b")).toBe(0);
 });
 
 it("a transaction of publishes shares no transaction of the chain with other publishes", async () => {
