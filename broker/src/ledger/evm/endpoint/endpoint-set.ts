@@ -281,7 +281,7 @@ export class EndpointSet implements EvmProvider {
     return endpoint;
   }
 
-  /** Detaches the endpoint's subscriptions, and has its chain checked again: after a reconnect, the address may serve another chain. */
+  /** Detaches the endpoint's subscription, and has its chain checked again: after a reconnect, the address may serve another chain. */
   #onLost(endpoint: Endpoint): void {
     endpoint.doubt();
     if (!endpoint.connection.canNotify) return;

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { createDeferred } from "../../../lib/deferred.ts";
 import { silentLogger } from "../../../lib/logger.ts";
 import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
 import type { Connection } from "./connection.ts";
@@ -47,4 +48,59 @@ test("logs once, and once more after each reconnect, that an endpoint refuses su
   subscription.onLost(endpoint);
   await refreshFor(1);
   expect(count()).toEqual({ asked: 12, lines: 2 });
+});
+
+test("asks an endpoint that refused the last subscriber at once for the next one", async () => {
+  const { subscription, endpoint, count } = await startRefused();
+  expect(count().asked).toBe(1);
+  subscription.close();
+  await subscription.start(() => {}, endpoint);
+  expect(count().asked).toBe(2);
+});
+
+/** A subscription at an endpoint whose newest block is block 5. */
+function createSubscription(ask: (method: string) => Promise<unknown>) {
+  const clock = new VirtualClock();
+  const endpoint = new Endpoint(connection, clock);
+  endpoint.head = 5;
+  const head = { number: "0x5", hash: "0x1", parentHash: "0x2", timestamp: "0x1", gasLimit: "0x1" };
+  const subscription = new HeadSubscription({
+    clock,
+    logger: silentLogger,
+    ask: async (_, { method }) => ask(method),
+    askAny: async () => head,
+  });
+  return { subscription, endpoint, clock, head };
+}
+
+test("reports the newest block to a subscriber that starts after another has ended", async () => {
+  const { subscription, endpoint, head } = createSubscription(async () => "0x1");
+  for (let subscriber = 0; subscriber < 2; subscriber += 1) {
+    const heads: unknown[] = [];
+    const end = await subscription.start((one) => heads.push(one), endpoint);
+    await subscription.refresh(endpoint);
+    await subscription.refresh(endpoint);
+    expect(heads).toEqual([head]);
+    await end();
+  }
+});
+
+test.each([
+  ["is requested", ["eth_subscribe"]],
+  ["arrives", ["eth_subscribe", "eth_subscribe", "eth_unsubscribe"]],
+])("leaves the endpoint no subscription if the subscriber ends before a renewed one %s", async (when, expected) => {
+  const answer = createDeferred<unknown>();
+  const asked: string[] = [];
+  const { subscription, endpoint, clock } = createSubscription(async (method) => {
+    asked.push(method);
+    return asked.length === 1 ? "0x1" : answer.promise;
+  });
+  const end = await subscription.start(() => {}, endpoint);
+  subscription.onLost(endpoint);
+  const refreshed = subscription.refresh(endpoint);
+  if (when === "arrives") await clock.settle();
+  await end();
+  answer.resolve("0x2");
+  await refreshed;
+  expect(asked).toEqual(expected);
 });

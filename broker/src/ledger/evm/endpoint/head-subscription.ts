@@ -15,6 +15,12 @@ export interface HeadSubscriptionOptions {
   readonly askAny: (call: RpcCall) => Promise<unknown>;
 }
 
+/** The endpoint that serves the subscription, and the endpoint's identifier for it. */
+interface Place {
+  readonly endpoint: Endpoint;
+  readonly id: unknown;
+}
+
 /**
  * The subscription to new heads, which outlasts its connections: it is renewed when the endpoint in use changes or the connection is lost. While it is
  * detached, the subscriber polls. A head may be notified twice.
@@ -22,8 +28,8 @@ export interface HeadSubscriptionOptions {
 export class HeadSubscription {
   readonly #options: HeadSubscriptionOptions;
   #listener: ((head: unknown) => void) | undefined;
-  /** The endpoint that serves the subscription, and the endpoint's identifier for it; undefined while the subscription is detached. */
-  #place: { readonly endpoint: Endpoint; readonly id: unknown } | undefined;
+  /** Undefined while the subscription is detached. */
+  #place: Place | undefined;
   /** The endpoint that refused the subscription last, and until when that endpoint is not asked again. */
   #refusal: { readonly endpoint: Endpoint; readonly until: number } | undefined;
   /** The newest block that was reported; -1 before the first. */
@@ -44,9 +50,11 @@ export class HeadSubscription {
     return this.isDetached && this.#refusal === undefined;
   }
 
-  /** Subscribes at this endpoint; if that fails, later. Returns a function that ends the subscription and never rejects. */
+  /** Subscribes at this endpoint; if that fails, later. Returns a function that ends the subscription and never rejects. One subscriber at a time. */
   async start(listener: (head: unknown) => void, endpoint: Endpoint): Promise<() => Promise<void>> {
     this.#listener = listener;
+    this.#head = -1;
+    this.#refusal = undefined;
     this.#isMoving = true;
     await this.#tryAttach(endpoint);
     return async () => {
@@ -99,10 +107,12 @@ export class HeadSubscription {
   async #attach(endpoint: Endpoint): Promise<void> {
     if (this.#refusal?.endpoint !== endpoint) this.#refusal = undefined;
     else if (this.#options.clock.monotonic() < this.#refusal.until) return;
-    if (!endpoint.connection.canNotify) return;
+    const listener = this.#listener;
+    if (listener === undefined || !endpoint.connection.canNotify) return;
     const id = await this.#options.ask(endpoint, { method: "eth_subscribe", params: ["newHeads"] });
     this.#refusal = undefined;
-    this.#place = { endpoint, id };
+    if (this.#listener === listener) this.#place = { endpoint, id };
+    else await this.#unsubscribe({ endpoint, id }); // The subscriber ended meanwhile.
   }
 
   #onRefusal(endpoint: Endpoint, error: RpcAnswerError): void {
@@ -115,11 +125,15 @@ export class HeadSubscription {
   async #release(): Promise<void> {
     const place = this.#place;
     this.#place = undefined;
-    if (place === undefined || place.endpoint.reason !== undefined) return;
+    if (place !== undefined && place.endpoint.reason === undefined) await this.#unsubscribe(place);
+  }
+
+  /** Never rejects. */
+  async #unsubscribe({ endpoint, id }: Place): Promise<void> {
     try {
-      await this.#options.ask(place.endpoint, { method: "eth_unsubscribe", params: [place.id] });
+      await this.#options.ask(endpoint, { method: "eth_unsubscribe", params: [id] });
     } catch (error) {
-      this.#options.logger.debug("chain subscription not ended", { endpoint: place.endpoint.name, error });
+      this.#options.logger.debug("chain subscription not ended", { endpoint: endpoint.name, error });
     }
   }
 

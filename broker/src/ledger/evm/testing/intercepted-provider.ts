@@ -57,7 +57,10 @@ export class InterceptedProvider implements EvmProvider {
       if (data.subscription === id && !this.dropsNotifications) listener(data.result);
     };
     chain.on("message", onMessage);
-    return async () => void chain.removeListener("message", onMessage);
+    return async () => {
+      chain.removeListener("message", onMessage);
+      await this.#provider.request({ method: "eth_unsubscribe", params: [id] });
+    };
   }
 }
 
