@@ -37,7 +37,7 @@ export interface EvmLedgerOptions {
   readonly finality?: Finality;
   /** How long a caller waits for its transaction, in milliseconds. */
   readonly deadlineMs?: number;
-  /** Records transactions before they are sent. Omit it if pending transactions end with this process. */
+  /** Records transactions before they are sent. Only the embedded chain omits it: there, pending transactions end with this process. */
   readonly journal?: Journal;
   /** False for a restored copy of a broker: it reads the chain and signs nothing, since the original may still use the key. True if omitted. */
   readonly maySign?: boolean;

@@ -22,9 +22,9 @@ export interface DeployerOptions extends DeployOptions {
 }
 
 /**
- * Deploys a group's registry; resolves once a final block contains it. Call it again after a failure: it then resumes the deployment in the journal. The
- * journal gets the deployment before the chain does, so that this signer never sends a second one. `place`: see `signDeployment`. @throws BrokerError;
- * RpcFailure.
+ * Deploys a group's registry; resolves once a final block contains it. Call it again after a failure: it then resumes the deployment in the journal, which
+ * gets the deployment before the chain does. So this signer sends another one only after the first was refused or reverted, or another transaction used its
+ * nonce. `place`: see `signDeployment`. @throws BrokerError; RpcFailure.
  */
 export async function deployRegistry(
   rpc: Rpc,
