@@ -1,5 +1,5 @@
 import { LazySet } from "./lazy-collections.ts";
-import type { Logger } from "./logger.ts";
+import type { LogFields, Logger } from "./logger.ts";
 
 /** Maximum number of logged reasons per trouble: some reasons differ on each attempt. */
 const reasonsMax = 4;
@@ -24,11 +24,13 @@ export class ReportedTrouble {
     return this.#reason;
   }
 
-  failed(error: unknown): void {
+  /** `fields` say what failed, and do not tell two reasons apart. */
+  failed(error: unknown, fields: LogFields = {}): void {
     const reason = error instanceof Error ? error.message : String(error);
     this.#reason = reason;
-    if (this.#logged.has(reason) || this.#logged.size >= reasonsMax) this.#logger.debug(this.#message, { error });
-    else this.#logger.warn(this.#message, { error });
+    if (this.#logged.has(reason) || this.#logged.size >= reasonsMax)
+      this.#logger.debug(this.#message, { ...fields, error });
+    else this.#logger.warn(this.#message, { ...fields, error });
     if (this.#logged.size < reasonsMax) this.#logged.add(reason);
   }
 

@@ -2,7 +2,7 @@ import { type Hex, Signer, toQuantity } from "@stele/eth/node";
 import { BrokerError } from "@stele/wire";
 import { parseTransaction } from "viem";
 import { defaultGroupId } from "../../../domain/group-id.ts";
-import { silentLogger } from "../../../lib/logger.ts";
+import { type Logger, silentLogger } from "../../../lib/logger.ts";
 import type { Journal } from "../../../ports/journal.ts";
 import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
 import { type EvmProvider, Rpc } from "../endpoint/rpc.ts";
@@ -91,6 +91,7 @@ export interface SenderOptions {
   readonly journal?: Journal;
   readonly deadlineMs?: number;
   readonly feeBumpAfterMs?: number;
+  readonly logger?: Logger;
   /** The gas that a transaction needs; the gas that it offers if omitted. */
   readonly estimateGas?: TransactionSenderOptions["estimateGas"];
 }
@@ -109,11 +110,11 @@ export function createSender(
     journal,
     deadlineMs = 3_600_000,
     feeBumpAfterMs = 3_600_000,
+    logger = silentLogger,
     estimateGas = async ({ gas }) => gas,
   }: SenderOptions,
 ): { readonly fees: FeePolicy; readonly sender: TransactionSender } {
   const rpc = new Rpc(node);
-  const logger = silentLogger;
   const fees = new FeePolicy(rpc, { mode, max: undefined, clock });
   const place = { groupId: defaultGroupId, sender: signer.address, clock, logger };
   const sender = new TransactionSender({

@@ -235,7 +235,7 @@ export class Overseer {
     const { nonce } = pending.state;
     const isNext = nonce === inFlight.lowestNonce() || nonce === inFlight.lowestUnseenNonce();
     if (isNext) pending.lookUpAt = Math.min(pending.lookUpAt, clock.monotonic() + lookUpAfterMs);
-    this.#trouble.failed(error);
+    this.#trouble.failed(error, { nonce });
   }
 
   #toEvent(fate: Fate, { state }: PendingTransaction): TransactionEvent {
