@@ -85,7 +85,7 @@ async function measureRound(servers, plan) {
   return round;
 }
 
-/** Runs once unmeasured, so that the servers' JIT compilers are warm, then `rounds` times. */
+/** Starts the servers, calls `use` with them, and stops them. */
 async function withServers(context, { isBatchingOffToo }, use) {
   const folders = [];
   const servers = {};

@@ -1,4 +1,4 @@
-import { type Event, type EventBatch, lastPositionOf } from "../../domain/event.ts";
+import { type Event, type EventBatch, isDropped, lastPositionOf } from "../../domain/event.ts";
 import { advance, before, endOfBlock, type Position } from "../../domain/position.ts";
 import type { Interest } from "../../domain/interest.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
@@ -280,7 +280,7 @@ export class Feed implements Reader, Holder {
       if (signal.aborted) return;
       if (this.#isWanted(batch.topic)) {
         // Its events were not read if the filters or rights have changed since: then read again.
-        if (batch.dropped === undefined) this.#push(batch);
+        if (!isDropped(batch)) this.#push(batch);
         return;
       }
       this.#queuedUpTo = lastPositionOf(batch);

@@ -94,7 +94,7 @@ export class BlockRepair {
     const addresses = new Map(topics.map(({ name, address }) => [name, address]));
     return batches.flatMap((batch) => {
       const address = addresses.get(batch.topic);
-      return address === undefined || batch.dropped !== undefined ? [] : [{ ...batch, address }];
+      return address === undefined || isDropped(batch) ? [] : [{ ...batch, address }];
     });
   }
 }

@@ -1,4 +1,4 @@
-import { type EventBatch, lastPositionOf } from "../../domain/event.ts";
+import { type EventBatch, isDropped, lastPositionOf } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import { beforeBlock, endOfBlock, type Position, positionZero } from "../../domain/position.ts";
 import { findFirstTrue } from "../../lib/first-true.ts";
@@ -111,7 +111,7 @@ export class Retention {
     const upTo = endOfBlock(end - 1);
     const depth = await findFirstTrue(end, async (place) => {
       const [batch] = await this.#read({ after: beforeBlock(end - 1 - place), upTo }, 1);
-      return batch?.dropped !== undefined;
+      return batch !== undefined && isDropped(batch);
     });
     return depth === end ? positionZero : beforeBlock(end - 1 - depth);
   }
@@ -125,7 +125,7 @@ export class Retention {
     const batches = await this.#read({ after, upTo }, batchesPerStepMax);
     const last = batches.at(-1);
     if (last === undefined) return undefined;
-    const kept = batches.filter(({ dropped, events }) => dropped === undefined && events.length > 0);
+    const kept = batches.filter((batch) => !isDropped(batch) && batch.events.length > 0);
     const given = kept.length === 0 ? [] : await copies.compare(groupId, kept, signal);
     const gone = given.length === 0 ? [] : await store.dropEvents(groupId, given);
     const done = given.length === kept.length ? last : (given.at(-1) ?? last);

@@ -1,5 +1,5 @@
 import { topicDigest } from "@stele/wire";
-import { type Event, type EventBatch, eventBytesOf, lastPositionOf } from "../../domain/event.ts";
+import { type Event, type EventBatch, eventBytesOf, isDropped, lastPositionOf } from "../../domain/event.ts";
 import { isInRanges } from "../../domain/name-range.ts";
 import { nonePending, type PendingEvents } from "../../domain/pending-events.ts";
 import { advance, endOfBlock, fromStored, type Position } from "../../domain/position.ts";
@@ -203,7 +203,7 @@ export class GroupIndex {
   drop(batches: readonly EventBatch[]): readonly EventBatch[] {
     return batches.filter((batch) => {
       const kept = this.#batches[lowerBound(this.#batches, lastPositionOf(batch), lastPositionOfRecord)];
-      if (kept?.batch.dropped !== undefined || kept?.checksum !== checksumOfBatch(batch)) return false;
+      if (kept === undefined || isDropped(kept.batch) || kept.checksum !== checksumOfBatch(batch)) return false;
       if (batch.events.length === 0) return false;
       const dropped = { byteCount: batch.events.length, checksum: checksumOfBytes(batch.events) };
       return this.#replace(kept, { ...batch, events: new Uint8Array(0), dropped });

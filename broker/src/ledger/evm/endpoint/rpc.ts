@@ -40,7 +40,7 @@ export interface EvmProvider {
   submit?(raw: Uint8Array): Promise<void>;
   /**
    * Calls `follower` with each block from the next one on, in order and without gaps, once the block is durable. Returns a function that ends the calls. Only
-   * the embedded chain has this method.
+   * the embedded chain has this method: a chain that has it never has reorgs, so its blocks are final.
    */
   follow?(follower: (block: PushedBlock) => void): () => void;
   /**

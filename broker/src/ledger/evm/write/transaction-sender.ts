@@ -152,7 +152,7 @@ export class TransactionSender {
     const pending = this.#create(newTransaction(this.#options.signer.address, request));
     const expire = (): void => this.#expire(pending);
     const cancelDeadline = this.#options.clock.after(this.#options.deadlineMs, expire);
-    allowManyListeners(signal); // A caller may give one signal to many calls.
+    allowManyListeners(signal); // The engine gives each call its own, but other callers may share one.
     signal.addEventListener("abort", expire);
     pending.release = () => {
       cancelDeadline();
