@@ -80,7 +80,7 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       expect(await other.pruneApiKeys(2_000, { keepsOwners: false })).toBe(2);
       expect((await one.listApiKeys(0)).map(({ id }) => id)).toEqual([apiKeyOf(2).id, apiKeyOf(3).id]);
       await one.insertApiKey(apiKeyOf(5), 10);
-      expect((await other.listApiKeys(0)).map(({ revision }) => revision)).toEqual([2, 3, 7]);
+      expect((await other.listApiKeys(0)).map(({ revision }) => revision)).toEqual([2, 3, 6]);
     });
 
     it("with keepsOwners, pruning keeps the latest key of each principal, which shows that the principal had a key", async () => {
@@ -91,6 +91,17 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       await one.revokeApiKey(apiKeyOf(1).id, 900);
       expect(await other.pruneApiKeys(2_000, { keepsOwners: true })).toBe(3);
       expect((await one.listApiKeys(0)).map(({ id }) => id)).toEqual([apiKeyOf(5).id, apiKeyOf(1).id]);
+    });
+
+    it("goes on after the newest key that was read was pruned, and gives no revision to that nor to refused changes", async () => {
+      await one.insertApiKey(apiKeyOf(1, { expiresAt: 1_000 }), 10);
+      expect(await other.listApiKeys(0)).toHaveLength(1);
+      expect(await one.pruneApiKeys(2_000, { keepsOwners: false })).toBe(1);
+      expect(await one.insertApiKey(apiKeyOf(2), 0)).toBe(false);
+      expect(await one.revokeApiKey(apiKeyOf(2).id, 5_000)).toBe(false);
+      expect(await other.listApiKeys(1)).toEqual([]);
+      await one.insertApiKey(apiKeyOf(2), 10);
+      expect(await other.listApiKeys(1)).toEqual([{ ...apiKeyOf(2), revision: 2 }]);
     });
 
     it("reads stored roles in the order of their names, also in another process", async () => {
@@ -151,6 +162,89 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       await Promise.all(numbers.map(async (number) => (number % 2 ? one : other).insertApiKey(apiKeyOf(number), 100)));
       const revisions = (await one.listApiKeys(0)).map(({ revision }) => revision);
       expect(revisions).toEqual(numbers);
+    });
+  });
+}
+
+/** One table as a broker and the command line see it, and a backup of it. */
+export interface RestorableApiKeys {
+  readonly broker: ApiKeys;
+  readonly command: ApiKeys;
+  save(): Promise<void>;
+  /** Replaces the rows by the saved ones. */
+  restore(): Promise<void>;
+}
+
+/** The guarantees of the ApiKeys port for a reader whose tables older ones replace. `create` returns an empty table; the suite starts its views. */
+export function testRestoredApiKeys(name: string, create: () => Promise<RestorableApiKeys>): void {
+  describe(`${name} keeps the contract of restored API keys`, () => {
+    let made: RestorableApiKeys;
+    beforeEach(async () => {
+      made = await create();
+      await made.broker.start();
+      await made.command.start();
+    });
+    afterEach(async () => {
+      await Promise.all([made.broker.stop(), made.command.stop()]);
+    });
+
+    /** As `stele key create` does. */
+    async function createKey(number: number): Promise<void> {
+      await made.command.pruneApiKeys(1_000, { keepsOwners: false });
+      expect(await made.command.insertApiKey(apiKeyOf(number), 10)).toBe(true);
+    }
+
+    async function readAll(): Promise<number> {
+      return (await made.broker.listApiKeys(0)).at(-1)?.revision ?? 0;
+    }
+
+    it.each([1, 2, 3, 4])(
+      "refuses to list keys after a restore that lost the newest key, with %d newer changes than were read",
+      async (count) => {
+        await createKey(1);
+        await made.save();
+        await createKey(2);
+        const upTo = await readAll();
+        await made.restore();
+        await made.command.revokeApiKey(apiKeyOf(1).id, 5_000);
+        for (let number = 3; number < 2 + count; number += 1) await createKey(number);
+        await expect(made.broker.listApiKeys(upTo)).rejects.toThrow("restart the broker");
+      },
+    );
+
+    it.each([0, 1])(
+      "refuses to list keys after a restore that lost the newest revocation, also if it was made again after %d other changes",
+      async (count) => {
+        for (const number of [1, 2]) await createKey(number);
+        await made.save();
+        await made.command.revokeApiKey(apiKeyOf(1).id, 5_000);
+        const upTo = await readAll();
+        await made.restore();
+        if (count > 0) await made.command.revokeApiKey(apiKeyOf(2).id, 6_000);
+        await made.command.revokeApiKey(apiKeyOf(1).id, 7_000);
+        await expect(made.broker.listApiKeys(upTo)).rejects.toThrow("restart the broker");
+      },
+    );
+
+    it("refuses to list keys after a restore that lost the newest key and its revocation", async () => {
+      await createKey(1);
+      await made.save();
+      await createKey(2);
+      await made.command.revokeApiKey(apiKeyOf(2).id, Date.now());
+      const upTo = await readAll();
+      await made.restore();
+      for (const number of [3, 4]) await createKey(number);
+      await expect(made.broker.listApiKeys(upTo)).rejects.toThrow("restart the broker");
+    });
+
+    it("lists the later changes after a restore of all that was read", async () => {
+      for (const number of [1, 2]) await createKey(number);
+      const upTo = await readAll();
+      await made.save();
+      await createKey(3);
+      await made.restore();
+      await made.command.revokeApiKey(apiKeyOf(2).id, 5_000);
+      expect(await made.broker.listApiKeys(upTo)).toMatchObject([{ id: apiKeyOf(2).id, revokedAt: 5_000 }]);
     });
   });
 }

@@ -38,7 +38,8 @@ export interface RoleChanges {
  * The keys of clients, and roles, which every node and the command line share.
  *
  * Guarantees: each change is one transaction, and durable when its call returns. It gets the next revision of its table, so that a reader of all changes
- * up to a revision misses no later change. Reads leave out a key with a damaged row; a role with a damaged row has undefined rules.
+ * up to a revision misses no later change. A call that returns false, and the removal of ended keys, take no revision.
+ * Reads leave out a key with a damaged row; a role with a damaged row has undefined rules.
  */
 export interface ApiKeys {
   start(): Promise<void>;
@@ -54,7 +55,7 @@ export interface ApiKeys {
   pruneApiKeys(before: number, options: { readonly keepsOwners: boolean }): Promise<number>;
   /**
    * Keys that changed after a revision, in the order of their revisions; revision 0 returns every key. Rejects if somebody replaced the table by an older one:
-   * it has not reached the revision, or another key has the revision of the newest key that was read.
+   * it has not reached the revision, or the newest key that was read is not as it was then, nor revoked since. A key that ended a day ago may also be gone.
    */
   listApiKeys(afterRevision: number): Promise<readonly NumberedApiKey[]>;
   /** Creates a role, or replaces its rules. False if there are `atMost` other roles. */

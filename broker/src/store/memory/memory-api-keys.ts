@@ -42,7 +42,6 @@ export class MemoryApiKeys implements ApiKeys {
       .filter((key) => isBefore(key.expiresAt) || isBefore(key.revokedAt))
       .filter((key) => !keepsOwners || hasLater(key));
     for (const { id } of ended) this.#keys.delete(id);
-    this.#revision += 1;
     return ended.length;
 
     function isBefore(time: number | undefined): boolean {

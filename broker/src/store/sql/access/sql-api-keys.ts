@@ -7,6 +7,9 @@ import type { ApiKeySchema, ApiKeyTable } from "./sql-key-schema.ts";
 import { createRoleTables, deleteRole, putRole, readRoles } from "./sql-stored-roles.ts";
 import { TablesReplaced } from "./tables-replaced.ts";
 
+/** Time after the end of a key, in milliseconds, from which its row may be gone. The command line prunes after a month, by another clock. */
+const goneAfterMs = 24 * 3_600_000;
+
 /** A database that has the tables of keys and roles, or in which they can be created. */
 export interface ApiKeyDatabase {
   /** A commit is on disk when it returns. */
@@ -40,7 +43,7 @@ export class SqlApiKeys implements ApiKeys {
   #database: ApiKeyDatabase | undefined;
   /** Once set, every read fails: later changes bring the older tables to the revision that was read, but those before it would be missed. */
   #replaced: TablesReplaced | undefined;
-  /** The newest key that was read. If another key has its revision, a copy with other changes has replaced the tables. */
+  /** The newest key that was read. Unless its row goes on from there, a copy with other changes has replaced the tables; see {@link goesOn}. */
   #newest: ApiKeyTable | undefined;
 
   constructor(open: () => Promise<ApiKeyDatabase>) {
@@ -103,7 +106,7 @@ export class SqlApiKeys implements ApiKeys {
   async pruneApiKeys(before: number, { keepsOwners }: { readonly keepsOwners: boolean }): Promise<number> {
     // The newest of each owner in one pass: a search for a later key of each row would take seconds with thousands of keys.
     const hasLater = sql<boolean>`revision not in (select max(revision) from api_keys group by principal, coalesce(tenant, ''))`;
-    return this.#change(async (transaction) => {
+    return this.#inTurn(async (transaction) => {
       const { numDeletedRows } = await transaction
         .deleteFrom("api_keys")
         .where((row) => row.or([row("expires_at", "<", before), row("revoked_at", "<", before)]))
@@ -116,13 +119,17 @@ export class SqlApiKeys implements ApiKeys {
   async listApiKeys(afterRevision: number): Promise<readonly NumberedApiKey[]> {
     return this.#read(async (durable) => {
       await checkRevision(durable, afterRevision);
-      const query = durable.selectFrom("api_keys").selectAll().where("revision", ">=", afterRevision);
-      const rows = (await query.orderBy("revision").execute()).filter(isIntact);
       const newest = this.#newest;
-      if (rows.some(({ revision, key_id: id }) => revision === newest?.revision && id !== newest.key_id))
-        throw new TablesReplaced("keys");
-      this.#newest = rows.at(-1) ?? newest;
-      return rows.filter(({ revision }) => revision > afterRevision).map(fromRow);
+      const rows = await durable
+        .selectFrom("api_keys")
+        .selectAll()
+        .where((row) => row.or([row("revision", ">", afterRevision), row("key_id", "=", newest?.key_id ?? "")]))
+        .orderBy("revision")
+        .execute();
+      if (newest !== undefined && !goesOn(rows, newest)) throw new TablesReplaced("keys");
+      const intact = rows.filter(isIntact);
+      this.#newest = intact.at(-1) ?? newest;
+      return intact.filter(({ revision }) => revision > afterRevision).map(fromRow);
     });
   }
 
@@ -153,19 +160,24 @@ export class SqlApiKeys implements ApiKeys {
     }
   }
 
-  /** Writes the revision first: this waits for a change by another process, so that `task` sees that change. */
-  #change<Result>(
+  /** Only a change of a row takes a revision, so that a reader of the newest row knows all changes up to it. */
+  #change(task: (transaction: Transaction<ApiKeySchema>, revision: number) => Promise<boolean>): Promise<boolean> {
+    return this.#inTurn(async (transaction, revision) => {
+      const next = Math.max(revision, await newestRevision(transaction)) + 1;
+      const isDone = await task(transaction, next);
+      if (isDone) await transaction.updateTable("api_key_revisions").set({ revision: next }).execute();
+      return isDone;
+    });
+  }
+
+  /** Writes the revision first, as it is: this waits for a change by another process, so that `task` sees that change. */
+  #inTurn<Result>(
     task: (transaction: Transaction<ApiKeySchema>, revision: number) => Promise<Result>,
   ): Promise<Result> {
     return this.#transact(async (transaction) => {
-      const update = transaction.updateTable("api_key_revisions");
-      const { revision } = await update
-        .set({ revision: sql<number>`revision + 1` })
-        .returning("revision")
-        .executeTakeFirstOrThrow();
-      const next = Math.max(revision, (await newestRevision(transaction)) + 1);
-      if (next > revision) await update.set({ revision: next }).execute();
-      return task(transaction, next);
+      const update = transaction.updateTable("api_key_revisions").set({ revision: sql<number>`revision` });
+      const { revision } = await update.returning("revision").executeTakeFirstOrThrow();
+      return task(transaction, revision);
     });
   }
 
@@ -248,6 +260,23 @@ function fromRow(row: ApiKeyTable): NumberedApiKey {
     revokedAt: row.revoked_at ?? undefined,
     revision: row.revision,
   };
+}
+
+/**
+ * Whether rows go on from the newest key that was read: it is as it was, or was revoked since. A row that is there but damaged shows nothing; nor does one
+ * that is gone, if the key ended so long ago that it may have been pruned.
+ */
+function goesOn(rows: readonly ApiKeyTable[], newest: ApiKeyTable): boolean {
+  const row = rows.find(({ key_id: id }) => id === newest.key_id);
+  if (row === undefined) return endOf(newest) < Date.now() - goneAfterMs;
+  if (!isIntact(row)) return true;
+  if (row.revision === newest.revision) return row.checksum === newest.checksum;
+  // A key that was revoked before keeps that time. Another one shows that this revocation was lost and made again.
+  return row.revision > newest.revision && (newest.revoked_at ?? row.revoked_at) === row.revoked_at;
+}
+
+function endOf({ revoked_at: revokedAt, expires_at: expiresAt }: ApiKeyTable): number {
+  return Math.min(revokedAt ?? Infinity, expiresAt ?? Infinity);
 }
 
 function isIntact(row: ApiKeyTable): boolean {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { silentLogger } from "../../../lib/logger.ts";
-import { testApiKeys } from "../../../ports/api-keys.contract.ts";
+import { testApiKeys, testRestoredApiKeys } from "../../../ports/api-keys.contract.ts";
 import { createPostgresApiKeys, readPostgresRoles } from "./postgres-api-keys.ts";
 import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "./testing/postgres-server.ts";
 
@@ -14,6 +14,20 @@ describe.runIf(hasPostgres)(titleOf("the keys in PostgreSQL"), () => {
   testApiKeys("PostgreSQL", async () => {
     const url = await server.createSchema();
     return [createPostgresApiKeys({ url, logger: silentLogger }), createPostgresApiKeys({ url, logger: silentLogger })];
+  });
+
+  testRestoredApiKeys("PostgreSQL", async () => {
+    const url = await server.createSchema();
+    const tables = ["api_keys", "api_key_revisions", "access_roles", "access_role_revisions"];
+    const onEach = async (toStatements: (table: string) => readonly string[]): Promise<void> => {
+      for (const statement of tables.flatMap(toStatements)) await server.query(statement, [], url);
+    };
+    return {
+      broker: createPostgresApiKeys({ url, logger: silentLogger }),
+      command: createPostgresApiKeys({ url, logger: silentLogger }),
+      save: () => onEach((table) => [`create table saved_${table} as table ${table}`]),
+      restore: () => onEach((table) => [`delete from ${table}`, `insert into ${table} table saved_${table}`]),
+    };
   });
 
   it("reads the roles of a schema; from a schema without tables it reads none, and creates no tables", async () => {
