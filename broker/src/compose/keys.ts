@@ -107,8 +107,8 @@ async function create(
   const { principal, tenant, roles } = order;
   checkName("--principal", principal);
   if (tenant !== undefined) checkName("--tenant", tenant);
-  const stored = (await keys.readRoles(0))?.names ?? [];
-  const known = new Set([...rolesOf(config).keys(), ...stored]);
+  const stored = (await keys.readRoles(0))?.roles ?? [];
+  const known = new Set([...rolesOf(config).keys(), ...stored.map((role) => role.name)]);
   const unknown = roles.find((role) => !known.has(role));
   if (unknown !== undefined) throw new UsageError(`--role ${unknown} is none of the roles ${[...known].join(", ")}`);
   if (roles.length === 0) throw new UsageError("--role is missing");

@@ -122,7 +122,7 @@ async function run(keys: ApiKeys, { action, words, config }: Run): Promise<Comma
 }
 
 async function listStored(keys: ApiKeys): Promise<readonly StoredRole[]> {
-  return (await keys.readRoles(0))?.changed ?? [];
+  return (await keys.readRoles(0))?.roles ?? [];
 }
 
 function list(stored: readonly StoredRole[], config: Config): CommandDone {

@@ -110,30 +110,32 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       expect(await one.putRole({ name: "member", rules: ruleFor("${tenant}/#") }, 10)).toBe(true);
       expect(await other.putRole({ name: "guest", rules: [...ruleFor("a"), all] }, 10)).toBe(true);
       expect(await other.putRole({ name: "none", rules: [] }, 10)).toBe(true);
-      const changes = {
+      const read = {
         revision: 3,
-        names: new Set(["guest", "member", "none"]),
-        changed: [
+        roles: [
           { name: "guest", rules: [...ruleFor("a"), all] },
           { name: "member", rules: ruleFor("${tenant}/#") },
           { name: "none", rules: [] },
         ],
       };
-      expect(await other.readRoles(0)).toEqual(changes);
-      expect(await one.readRoles(0)).toEqual(changes);
+      expect(await other.readRoles(0)).toEqual(read);
+      expect(await one.readRoles(0)).toEqual(read);
     });
 
-    it("readRoles returns the changes after a revision, removals included, and undefined if nothing changed", async () => {
+    it("readRoles returns all roles after a change, also after a removal, and undefined if nothing changed", async () => {
       for (const name of ["a", "b", "c"]) await one.putRole({ name, rules: ruleFor(name) }, 10);
       const { revision = 0 } = (await other.readRoles(0)) ?? {};
       expect(await other.readRoles(revision)).toBeUndefined();
       expect(await one.deleteRole("a")).toBe(true);
       await other.putRole({ name: "b", rules: ruleFor("more") }, 10);
-      expect(await other.readRoles(revision)).toMatchObject({
-        names: new Set(["b", "c"]),
-        changed: [{ name: "b", rules: ruleFor("more") }],
-      });
+      const changed = [
+        { name: "b", rules: ruleFor("more") },
+        { name: "c", rules: ruleFor("c") },
+      ];
+      expect(await other.readRoles(revision)).toEqual({ revision: revision + 2, roles: changed });
       expect(await one.deleteRole("a")).toBe(false);
+      expect(await one.putRole({ name: "a", rules: [] }, 2)).toBe(false);
+      expect(await other.readRoles(revision + 2)).toBeUndefined();
       await expect(one.readRoles(revision + 100)).rejects.toThrow("replaced by older ones");
     });
 
@@ -141,20 +143,22 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       expect(await one.putRole({ name: "a", rules: ruleFor("a") }, 1)).toBe(true);
       expect(await other.putRole({ name: "b", rules: ruleFor("b") }, 1)).toBe(false);
       expect(await other.putRole({ name: "a", rules: ruleFor("c") }, 1)).toBe(true);
-      expect((await one.readRoles(0))?.changed).toEqual([{ name: "a", rules: ruleFor("c") }]);
+      expect((await one.readRoles(0))?.roles).toEqual([{ name: "a", rules: ruleFor("c") }]);
     });
 
     it("refuses to replace a role while there are too many others, as after the limit was lowered", async () => {
       for (const name of ["a", "b", "c"]) expect(await one.putRole({ name, rules: ruleFor(name) }, 3)).toBe(true);
       expect(await other.putRole({ name: "a", rules: ruleFor("new") }, 2)).toBe(false);
-      expect((await one.readRoles(0))?.changed[0]).toEqual({ name: "a", rules: ruleFor("a") });
+      expect((await one.readRoles(0))?.roles[0]).toEqual({ name: "a", rules: ruleFor("a") });
     });
 
     it("gives each change of a role its own revision, also if two processes write concurrently", async () => {
       const names = Array.from({ length: 20 }, (_, index) => `role-${index}`);
       const put = (name: string, index: number) => (index % 2 ? one : other).putRole({ name, rules: [] }, 100);
       await Promise.all(names.map(put));
-      expect(await one.readRoles(0)).toMatchObject({ revision: names.length, names: new Set(names) });
+      const { revision, roles = [] } = (await one.readRoles(0)) ?? {};
+      expect(revision).toBe(names.length);
+      expect(roles.map((role) => role.name)).toEqual(names.toSorted());
     });
 
     it("gives each change of a key its own revision, also if two processes write concurrently", async () => {
@@ -235,6 +239,21 @@ export function testRestoredApiKeys(name: string, create: () => Promise<Restorab
       await made.restore();
       for (const number of [3, 4]) await createKey(number);
       await expect(made.broker.listApiKeys(upTo)).rejects.toThrow("restart the broker");
+    });
+
+    it.each([1, 2])("reads all roles after a restore that is followed by %d changes of roles", async (count) => {
+      const { broker, command } = made;
+      for (const role of ["a", "b"]) await command.putRole({ name: role, rules: ruleFor(role) }, 10);
+      await made.save();
+      await command.putRole({ name: "c", rules: ruleFor("c") }, 10);
+      const { revision = 0 } = (await broker.readRoles(0)) ?? {};
+      await made.restore();
+      await command.putRole({ name: "b", rules: [] }, 10);
+      for (let number = 1; number < count; number += 1) await command.deleteRole("a");
+      const { roles = [] } = (await broker.readRoles(revision)) ?? {};
+      const first = count === 1 ? [{ name: "a", rules: ruleFor("a") }] : [];
+      expect(roles).toEqual([...first, { name: "b", rules: [] }]);
+      expect(await broker.readRoles(revision + count - 1)).toBeUndefined();
     });
 
     it("lists the later changes after a restore of all that was read", async () => {

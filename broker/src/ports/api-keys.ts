@@ -24,14 +24,12 @@ export interface NumberedApiKey extends ApiKey {
   readonly revision: number;
 }
 
-/** What changed in the table of roles. */
-export interface RoleChanges {
+/** The table of roles. */
+export interface StoredRoles {
   /** The newest revision of the table. */
   readonly revision: number;
-  /** Names of all roles that the table has now. */
-  readonly names: ReadonlySet<string>;
-  /** The roles that were put after the requested revision, in the order of their names. */
-  readonly changed: readonly StoredRole[];
+  /** All roles, in the order of their names. */
+  readonly roles: readonly StoredRole[];
 }
 
 /**
@@ -62,6 +60,9 @@ export interface ApiKeys {
   putRole(role: { readonly name: string; readonly rules: readonly AccessRule[] }, atMost: number): Promise<boolean>;
   /** False if there is no such role. */
   deleteRole(name: string): Promise<boolean>;
-  /** The changes after a revision; revision 0 returns every role. Undefined if nothing changed. Rejects like {@link listApiKeys}. */
-  readRoles(afterRevision: number): Promise<RoleChanges | undefined>;
+  /**
+   * All roles; undefined if nothing changed after a revision. Rejects if the table has not reached the revision. If somebody replaced the table by another one
+   * that has reached it, returns all roles too, so that the reader misses no change.
+   */
+  readRoles(afterRevision: number): Promise<StoredRoles | undefined>;
 }

@@ -63,8 +63,8 @@ beforeEach(async () => {
       return read.map(damageKey);
     },
     readRoles: async (after: number) => {
-      const changes = await table.readRoles(after);
-      return changes && { ...changes, changed: changes.changed.map(damage) };
+      const read = await table.readRoles(after);
+      return read && { ...read, roles: read.roles.map(damage) };
     },
   };
   const certificates = [

@@ -32,20 +32,15 @@ export class RoleTable {
 
   /** Reads changes from the store. Returns a function that applies them and returns the names of the changed roles. */
   async read(): Promise<() => ReadonlySet<string>> {
-    const changes = await this.#options.apiKeys.readRoles(this.#revision);
+    const read = await this.#options.apiKeys.readRoles(this.#revision);
     return () => {
-      const changed = new Set<string>();
-      if (changes === undefined) return changed;
-      this.#revision = changes.revision;
-      for (const name of [...this.#stored.keys()].filter((known) => !changes.names.has(known))) {
-        this.#stored.delete(name);
-        changed.add(name);
-      }
-      for (const role of changes.changed) {
-        this.#stored.set(role.name, role);
-        changed.add(role.name);
-      }
-      return changed;
+      if (read === undefined) return new Set();
+      this.#revision = read.revision;
+      const former = new Map(this.#stored);
+      this.#stored.clear();
+      for (const role of read.roles) this.#stored.set(role.name, role);
+      const names = new Set([...former.keys(), ...this.#stored.keys()]);
+      return new Set([...names].filter((name) => !isSame(former.get(name), this.#stored.get(name))));
     };
   }
 
@@ -82,4 +77,8 @@ export class RoleTable {
   damaged(): readonly string[] {
     return [...this.#stored.values()].filter(({ rules }) => rules === undefined).map(({ name }) => name);
   }
+}
+
+function isSame(one: StoredRole | undefined, other: StoredRole | undefined): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }

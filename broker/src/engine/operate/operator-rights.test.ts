@@ -125,8 +125,8 @@ describe.each(entries)("%s", (name, ask) => {
     await engine.clock.advance(1_000);
     expect(await codeFor(caller)).toBe(100_701);
     expect(await engine.store.listSubscriptions()).toEqual(before);
-    const stored = (await apiKeys.readRoles(0))?.names ?? new Set();
-    expect([...stored]).toEqual(name === "deleteRole" ? ["deleted"] : []);
+    const stored = (await apiKeys.readRoles(0))?.roles ?? [];
+    expect(stored.map((role) => role.name)).toEqual(name === "deleteRole" ? ["deleted"] : []);
   });
 
   it("is served to an admin of the whole broker", async () => {

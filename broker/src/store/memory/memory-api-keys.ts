@@ -1,5 +1,5 @@
 import type { AccessRule } from "../../domain/access-rule.ts";
-import type { ApiKey, ApiKeys, NumberedApiKey, RoleChanges } from "../../ports/api-keys.ts";
+import type { ApiKey, ApiKeys, NumberedApiKey, StoredRoles } from "../../ports/api-keys.ts";
 
 interface NumberedRole {
   readonly name: string;
@@ -69,13 +69,12 @@ export class MemoryApiKeys implements ApiKeys {
     return true;
   }
 
-  async readRoles(afterRevision: number): Promise<RoleChanges | undefined> {
+  async readRoles(afterRevision: number): Promise<StoredRoles | undefined> {
     const revision = this.#rolesRevision;
     if (afterRevision > revision) throw new Error("the roles were replaced by older ones");
     if (afterRevision === revision) return undefined;
     const all = [...this.#roles.values()].toSorted((left, right) => (left.name < right.name ? -1 : 1));
-    const changed = all.filter((role) => role.revision > afterRevision).map(({ name, rules }) => ({ name, rules }));
-    return { revision, names: new Set(all.map(({ name }) => name)), changed };
+    return { revision, roles: all.map(({ name, rules }) => ({ name, rules })) };
   }
 
   #put(key: ApiKey): void {

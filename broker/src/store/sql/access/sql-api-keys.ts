@@ -1,10 +1,10 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import type { StoredRole } from "../../../domain/access-role.ts";
 import type { AccessRule } from "../../../domain/access-rule.ts";
-import type { ApiKey, ApiKeys, NumberedApiKey, RoleChanges } from "../../../ports/api-keys.ts";
+import type { ApiKey, ApiKeys, NumberedApiKey, StoredRoles } from "../../../ports/api-keys.ts";
 import { checksumOf } from "../../checksum.ts";
 import type { ApiKeySchema, ApiKeyTable } from "./sql-key-schema.ts";
-import { createRoleTables, deleteRole, putRole, readRoles } from "./sql-stored-roles.ts";
+import { createRoleTables, deleteRole, putRole, readRoleMark, readRoles, type RoleMark } from "./sql-stored-roles.ts";
 import { TablesReplaced } from "./tables-replaced.ts";
 
 /** Time after the end of a key, in milliseconds, from which its row may be gone. The command line prunes after a month, by another clock. */
@@ -30,8 +30,7 @@ export async function readStoredRoles(open: () => Promise<ApiKeyDatabase>): Prom
   const database = await open();
   const { durable, whenFree, hasRoles } = database;
   try {
-    const read = async () => ((await hasRoles()) ? readRoles(durable, 0) : undefined);
-    return (await whenFree(read))?.changed ?? [];
+    return await whenFree(async () => ((await hasRoles()) ? readRoles(durable) : []));
   } finally {
     await database.close();
   }
@@ -45,6 +44,8 @@ export class SqlApiKeys implements ApiKeys {
   #replaced: TablesReplaced | undefined;
   /** The newest key that was read. Unless its row goes on from there, a copy with other changes has replaced the tables; see {@link goesOn}. */
   #newest: ApiKeyTable | undefined;
+  /** The mark of the roles that were read. */
+  #roleMark: RoleMark | undefined;
 
   constructor(open: () => Promise<ApiKeyDatabase>) {
     this.#open = open;
@@ -144,8 +145,17 @@ export class SqlApiKeys implements ApiKeys {
     return this.#transact((transaction) => deleteRole(transaction, name));
   }
 
-  async readRoles(afterRevision: number): Promise<RoleChanges | undefined> {
-    return this.#read((durable) => readRoles(durable, afterRevision));
+  /** Reads the mark first, so that the next call returns changes made during this one. */
+  async readRoles(afterRevision: number): Promise<StoredRoles | undefined> {
+    return this.#read(async (durable) => {
+      const mark = await readRoleMark(durable);
+      const { revision, sum } = mark;
+      if (revision < afterRevision) throw new TablesReplaced("roles");
+      if (revision === afterRevision && sum === (this.#roleMark ?? mark).sum) return undefined;
+      const roles = await readRoles(durable);
+      this.#roleMark = mark;
+      return { revision, roles };
+    });
   }
 
   async #read<Result>(task: (database: Kysely<ApiKeySchema>) => Promise<Result>): Promise<Result> {

@@ -1,10 +1,8 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import { isRoleName, readRules, type StoredRole } from "../../../domain/access-role.ts";
 import type { AccessRule } from "../../../domain/access-rule.ts";
-import type { RoleChanges } from "../../../ports/api-keys.ts";
 import { checksumOf } from "../../checksum.ts";
 import type { ApiKeySchema, RoleTable } from "./sql-key-schema.ts";
-import { TablesReplaced } from "./tables-replaced.ts";
 
 export async function createRoleTables(database: Kysely<ApiKeySchema>): Promise<void> {
   const { schema } = database;
@@ -35,7 +33,7 @@ export async function putRole(
   { name, rules }: { readonly name: string; readonly rules: readonly AccessRule[] },
   atMost: number,
 ): Promise<boolean> {
-  const revision = await nextRevision(transaction);
+  const revision = (await currentRevision(transaction)) + 1;
   const { count } = await transaction
     .selectFrom("access_roles")
     .select(({ fn }) => fn.countAll<number>().as("count"))
@@ -48,42 +46,49 @@ export async function putRole(
     .values(row)
     .onConflict((conflict) => conflict.column("name").doUpdateSet(row))
     .execute();
+  await setRevision(transaction, revision);
   return true;
 }
 
 /** See `ApiKeys.deleteRole`. */
 export async function deleteRole(transaction: Transaction<ApiKeySchema>, name: string): Promise<boolean> {
-  await nextRevision(transaction);
+  const revision = await currentRevision(transaction);
   const { numDeletedRows } = await transaction
     .deleteFrom("access_roles")
     .where("name", "=", name)
     .executeTakeFirstOrThrow();
-  return numDeletedRows > 0n;
+  if (numDeletedRows === 0n) return false;
+  await setRevision(transaction, revision + 1);
+  return true;
 }
 
-/** See `ApiKeys.readRoles`. Reads the revision first, so that the next call returns changes made during this one. */
-export async function readRoles(database: Kysely<ApiKeySchema>, after: number): Promise<RoleChanges | undefined> {
-  const { revision } = await database.selectFrom("access_role_revisions").select("revision").executeTakeFirstOrThrow();
-  if (revision === after) return undefined;
-  if (revision < after) throw new TablesReplaced("roles");
-  const named = await database.selectFrom("access_roles").select("name").execute();
-  const all = database.selectFrom("access_roles").selectAll();
-  const rows = await (after === 0 ? all : all.where("revision", ">", after)).execute();
-  const changed = rows.filter(hasName).map(fromRow);
-  return {
-    revision,
-    names: new Set(named.filter(hasName).map(({ name }) => name)),
-    changed: changed.toSorted((left, right) => (left.name < right.name ? -1 : 1)),
-  };
+/** Tells two tables of roles apart that have had the same number of changes, as after a restore. */
+export interface RoleMark {
+  readonly revision: number;
+  /** Of the checksums of the rows. */
+  readonly sum: string | null;
 }
 
-async function nextRevision(transaction: Transaction<ApiKeySchema>): Promise<number> {
-  const { revision } = await transaction
-    .updateTable("access_role_revisions")
-    .set({ revision: sql<number>`revision + 1` })
-    .returning("revision")
-    .executeTakeFirstOrThrow();
-  return revision;
+export async function readRoleMark(database: Kysely<ApiKeySchema>): Promise<RoleMark> {
+  const sum = sql<string | null>`(select cast(sum(checksum) as text) from access_roles)`.as("sum");
+  return database.selectFrom("access_role_revisions").select(["revision", sum]).executeTakeFirstOrThrow();
+}
+
+/** All roles, in the order of their names. */
+export async function readRoles(database: Kysely<ApiKeySchema>): Promise<readonly StoredRole[]> {
+  const rows = await database.selectFrom("access_roles").selectAll().execute();
+  const roles = rows.filter(hasName).map(fromRow);
+  return roles.toSorted((left, right) => (left.name < right.name ? -1 : 1));
+}
+
+/** Writes the revision, as it is: this waits for a change by another process, so that the caller sees that change. */
+async function currentRevision(transaction: Transaction<ApiKeySchema>): Promise<number> {
+  const update = transaction.updateTable("access_role_revisions").set({ revision: sql<number>`revision` });
+  return (await update.returning("revision").executeTakeFirstOrThrow()).revision;
+}
+
+async function setRevision(transaction: Transaction<ApiKeySchema>, revision: number): Promise<void> {
+  await transaction.updateTable("access_role_revisions").set({ revision }).execute();
 }
 
 /** Whether a row has a valid name. A row without one is ignored, so its former role grants nothing. */

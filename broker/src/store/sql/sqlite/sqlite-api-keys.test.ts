@@ -190,10 +190,10 @@ it.each([
       { name: "member", rules: undefined },
       { name: "other", rules },
     ];
-    expect((await keys.readRoles(0))?.changed).toEqual(expected);
+    expect((await keys.readRoles(0))?.roles).toEqual(expected);
     expect(await readSqliteRoles(file)).toEqual(expected);
     await keys.putRole({ name: "member", rules }, 10);
-    expect((await keys.readRoles(0))?.changed).toEqual([{ name: "member", rules }, expected[1]]);
+    expect((await keys.readRoles(0))?.roles).toEqual([{ name: "member", rules }, expected[1]]);
     await keys.stop();
   },
 );
@@ -206,7 +206,7 @@ it.each(["name = x'01'", "name = 'no role'"])(
     await keys.start();
     await keys.putRole({ name: "member", rules }, 10);
     await change(file, `update access_roles set ${damage}`);
-    expect(await keys.readRoles(0)).toEqual({ revision: 1, names: new Set(), changed: [] });
+    expect(await keys.readRoles(0)).toEqual({ revision: 1, roles: [] });
     await keys.stop();
   },
 );
