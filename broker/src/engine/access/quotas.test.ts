@@ -123,6 +123,17 @@ describe("connections", () => {
     expect(() => connect(known("d", "acme"), new AbortController())).toThrow(/2 connections/);
   });
 
+  it("that ended are not counted down again by the call that they ended", () => {
+    for (let index = 0; index < 3; index += 1) {
+      const ended = new AbortController();
+      const uncount = quotas.countConnection({ principal: known("a", "acme"), signal: ended.signal });
+      ended.abort();
+      uncount();
+    }
+    for (let index = 0; index < 2; index += 1) connect(known("a", "acme"), new AbortController());
+    expect(() => connect(known("a", "acme"), new AbortController())).toThrow(/2 connections/);
+  });
+
   it("are admitted at the limit if they take over a session; a third one is refused before the first has ended", () => {
     const [former, other, next] = [new AbortController(), new AbortController(), new AbortController()];
     connect(known("a", "acme"), former, "device 1");

@@ -65,8 +65,8 @@ export class Quotas {
 
   /**
    * Counts a connection until it ends; a second call for the same connection counts nothing. A connection that takes over its `session` is admitted at the
-   * limit, since it ends the former connection; a third connection of that session at the same time is not. Call the returned function once to stop
-   * counting earlier. @throws BrokerError 200301.
+   * limit, since it ends the former connection; a third connection of that session at the same time is not. Call the returned function to stop
+   * counting earlier; after that or the end of the connection it does nothing. @throws BrokerError 200301.
    */
   countConnection({ principal, signal }: Pick<Caller, "principal" | "signal">, session?: string): () => void {
     if (signal.aborted || this.#connected.has(signal)) return nothing;
@@ -76,7 +76,10 @@ export class Quotas {
     this.#connected.add(signal);
     for (const account of accounts) account.connections += 1;
     this.#addOfSession(session, 1);
+    let isCounted = true;
     const end = (): void => {
+      if (!isCounted) return; // A call that fails because its connection ended stops counting too.
+      isCounted = false;
       signal.removeEventListener("abort", end);
       this.#connected.delete(signal);
       this.#addOfSession(session, -1);
