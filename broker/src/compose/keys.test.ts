@@ -39,6 +39,13 @@ it.each([
   expect((await run(runRoles, "list")).output).toContain("reader");
 });
 
+it("role set refuses rules that give a name twice, and stores nothing", async () => {
+  const rules = '[{"effect": "deny", "effect": "allow", "actions": ["read"]}]';
+  const problem = expect.stringContaining('an object has the name "effect" twice');
+  expect(await run(runRoles, "set", "reader", rules)).toMatchObject({ exitCode: 2, problem });
+  expect((await run(runRoles, "list")).output).not.toContain("reader");
+});
+
 it.each<[typeof runKeys, ...string[]]>([
   [runKeys, "list"],
   [runKeys, "revoke", "0123456789abcdef"],

@@ -10,6 +10,7 @@ import {
   runOnKeys,
   UsageError,
 } from "./access-command.ts";
+import { decodeJson } from "../config/decode-json.ts";
 import { isClustered } from "../config/derived.ts";
 import { describeIssue } from "../config/describe-issue.ts";
 import type { Config } from "../config/settings.ts";
@@ -170,11 +171,10 @@ function parseRules(text: string): readonly AccessRule[] {
   return parsed.data;
 }
 
-/** Parses JSON. Returns any other text unchanged: the schema refuses it, because it is not a list. */
 function toJson(text: string): unknown {
   try {
-    return JSON.parse(text);
-  } catch {
-    return text;
+    return decodeJson(text);
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
   }
 }

@@ -4,6 +4,7 @@ import { adminRole, findRuleProblems, isRoleName, rolesMax } from "../domain/acc
 import { type AccessRule, namePattern, nameRule, reservedName } from "../domain/access-rule.ts";
 import type { CertificateHolder } from "../domain/certificate-holder.ts";
 import { everyOther, type QuotaTable } from "../domain/quota.ts";
+import { decodeJson } from "./decode-json.ts";
 import { describeIssue } from "./describe-issue.ts";
 import { findTokenProblems, type TokenIssuerConfig, tokenIssuers } from "./access-tokens.ts";
 import { optional, portOrOff, type Setting, type SettingsTable, text, truth } from "./setting.ts";
@@ -158,13 +159,4 @@ function findCertificateProblems(
     const problems = unknown.map((role) => `${path}.roles: there is no role ${quote(role)}`);
     return names.indexOf(own) === index ? problems : [...problems, `${path}.name: ${quote(own)} is there twice`];
   });
-}
-
-/** Parses JSON. Returns any other text unchanged: the schema refuses it, because it is not an object. */
-function decodeJson(value: string): unknown {
-  try {
-    return JSON.parse(value);
-  } catch {
-    return value;
-  }
 }

@@ -1,6 +1,7 @@
 import { quote } from "@stele/wire";
 import { z } from "zod";
 import { checkValues, toSettings } from "./check-values.ts";
+import { decodeJson } from "./decode-json.ts";
 import { type GroupEntry, groupFields } from "./group-fields.ts";
 import { suggestNearest } from "./nearest-name.ts";
 import type { Setting } from "./setting.ts";
@@ -84,13 +85,4 @@ function variablesOfEntry(entry: unknown): readonly string[] {
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** Parses JSON. Returns any other text unchanged: the schema refuses it, because it is not an array. */
-function decodeJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }

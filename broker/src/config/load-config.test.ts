@@ -150,6 +150,14 @@ describe("loadConfig", () => {
       { argv: ["--config", "f"], files: { f: '{"access": {"roles": {"a": [], "a": []}}}' } },
       'config file f cannot be used: an object has the name "a" twice, and only the last would count',
     ],
+    [
+      { env: { STELE_ACCESS: '{"roles": {"a": [], "a": []}}' } },
+      'STELE_ACCESS: an object has the name "a" twice, and only the last would count',
+    ],
+    [
+      { argv: ["--groups", '[{"id": "1", "id": "2"}]'] },
+      '--groups: an object has the name "id" twice, and only the last would count',
+    ],
     [{ argv: ["--config", "f"] }, "config file f cannot be used: ENOENT: no such file: f"],
     [
       { env: { STELE_CONTENT_BYTES_MAX: "118000", STELE_TRANSACTION_BYTES_MAX: "120000" } },

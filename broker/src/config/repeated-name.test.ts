@@ -14,3 +14,10 @@ it.each([
 ])("in %s, the repeated name is %j", (json, name) => {
   expect(findRepeatedName(json)).toBe(name);
 });
+
+it.each([
+  ["x", 16_000_000],
+  [String.raw`\"`, 4_000_000],
+])("reads a text with %s %i times", (characters, count) => {
+  expect(findRepeatedName(`{"a": "${characters.repeat(count)}", "a": 1}`)).toBe("a");
+});

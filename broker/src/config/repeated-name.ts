@@ -1,17 +1,21 @@
-/** The ends of objects in a JSON text, and its strings, each with the colon behind it if it names a member. */
-const tokens = /[{}]|("(?:[^"\\]|\\.)*")(\s*:)?/g;
+/** What opens, ends or names in a JSON text, and in strings the escapes, whose quote ends none. It is matched in short pieces: a long match takes stack. */
+const tokens = /[{}":]|\\./g;
 
-/**
- * A name that an object has twice; undefined if there is none. The text must be JSON. `JSON.parse` keeps the last of such members without a word: a role could
- * lose its rules that deny.
- */
+/** A name that an object has twice; undefined if there is none. The text must be JSON. */
 export function findRepeatedName(json: string): string | undefined {
   const open: Set<string>[] = [];
-  for (const [token, text = "", colon] of json.matchAll(tokens)) {
-    if (token === "{") open.push(new Set());
+  let start: number | undefined; // Of the string that has begun.
+  let last = "";
+  for (const { 0: token, index } of json.matchAll(tokens)) {
+    if (start !== undefined) {
+      if (token !== '"') continue;
+      last = json.slice(start, index + 1);
+      start = undefined;
+    } else if (token === '"') start = index;
+    else if (token === "{") open.push(new Set());
     else if (token === "}") open.pop();
-    else if (colon !== undefined) {
-      const name = JSON.parse(text) as string; // The text is that of a string.
+    else {
+      const name = JSON.parse(last) as string; // The text before a colon is that of a string.
       const names = open.at(-1);
       if (names?.has(name) === true) return name;
       names?.add(name);

@@ -19,7 +19,7 @@ export interface Setting<Value> {
   readonly usesSchemaMessages?: boolean;
   /** Names of environment variables that a value refers to; the value is not checked yet. */
   readonly variablesOf?: (value: unknown) => readonly string[];
-  /** Converts the text of an environment variable or a flag to the value that a config file would contain. */
+  /** Converts the text of an environment variable or a flag to the value that a config file would contain. Throws RepeatedName; see `decodeJson`. */
   readonly decode: (text: string) => unknown;
 }
 

@@ -1,7 +1,7 @@
 import { quote } from "@stele/wire";
+import { parseJson, RepeatedName } from "./decode-json.ts";
 import { type Action, parseFlags } from "./flags.ts";
 import { suggestNearest } from "./nearest-name.ts";
-import { findRepeatedName } from "./repeated-name.ts";
 import { environmentName, flagName, type SettingsTable } from "./setting.ts";
 
 /** Input of the configuration. The caller supplies it: this file uses neither `process` nor the file system. */
@@ -42,12 +42,13 @@ const clientVariables = ["STELE_URL", "STELE_KEY"];
 /** Collects the given values of a table: the flag wins over the environment, the environment over the config file. */
 export function readSources(table: SettingsTable, environment: Environment): Sources {
   const flags = parseFlags(environment.argv, Object.keys(table).map(flagName));
-  const fromFlags = readFlags(table, flags.values);
-  const fromEnvironment = readEnvironment(table, environment.env);
+  const fromFlags = decodeTexts(table, flagName, (flag) => flags.values.get(flag));
+  // An empty variable counts as omitted, as most tools expect that pass on variables.
+  const fromEnvironment = decodeTexts(table, environmentName, (variable) => environment.env[variable] || undefined);
   const unknownVariables = findUnknownVariables(table, environment.env);
   const path = flags.configFile ?? (environment.env[configFileVariable] || undefined);
   const fromFile = path === undefined ? emptySource : readFileSource(table, path, environment.readFile);
-  const given = new Map([...fromFile.given, ...fromEnvironment, ...fromFlags]);
+  const given = new Map([...fromFile.given, ...fromEnvironment.given, ...fromFlags.given]);
   const referredTo = variablesReferredTo(table, given);
   return {
     action: flags.action,
@@ -58,30 +59,33 @@ export function readSources(table: SettingsTable, environment: Environment): Sou
       ...flags.problems,
       ...unknownVariables.filter(({ name }) => !referredTo.includes(name)).map(({ problem }) => problem),
       ...fromFile.problems,
+      ...fromEnvironment.problems,
+      ...fromFlags.problems,
     ],
   };
 }
 
 const emptySource: Source = { given: new Map(), problems: [] };
 
-function readFlags(table: SettingsTable, values: ReadonlyMap<string, string>): ReadonlyMap<string, GivenValue> {
+function decodeTexts(
+  table: SettingsTable,
+  toOrigin: (name: string) => string,
+  textOf: (origin: string) => string | undefined,
+): Source {
   const given = new Map<string, GivenValue>();
+  const problems: string[] = [];
   for (const [name, setting] of Object.entries(table)) {
-    const text = values.get(flagName(name));
-    if (text !== undefined) given.set(name, { value: setting.decode(text), origin: flagName(name) });
+    const origin = toOrigin(name);
+    const text = textOf(origin);
+    if (text === undefined) continue;
+    try {
+      given.set(name, { value: setting.decode(text), origin });
+    } catch (error) {
+      if (!(error instanceof RepeatedName)) throw error;
+      problems.push(`${origin}: ${error.message}`);
+    }
   }
-  return given;
-}
-
-/** An empty variable counts as omitted, as most tools expect that pass on variables. */
-function readEnvironment(table: SettingsTable, env: Environment["env"]): ReadonlyMap<string, GivenValue> {
-  const given = new Map<string, GivenValue>();
-  for (const [name, setting] of Object.entries(table)) {
-    const origin = environmentName(name);
-    const text = env[origin];
-    if (text !== undefined && text !== "") given.set(name, { value: setting.decode(text), origin });
-  }
-  return given;
+  return { given, problems };
 }
 
 function findUnknownVariables(
@@ -107,18 +111,13 @@ function readFileSource(table: SettingsTable, path: string, readFile: Environmen
   let json = "";
   try {
     json = readFile(path).replace(/^\uFEFF/u, ""); // Editors of Windows write a byte order mark; RFC 8259, section 8.1, allows to ignore it.
-    content = JSON.parse(json);
+    content = parseJson(json);
   } catch (error) {
     const reason = error instanceof Error ? withLine(error.message, json) : String(error);
     return { given: new Map(), problems: [`config file ${path} cannot be used: ${reason}`] };
   }
   if (typeof content !== "object" || content === null || Array.isArray(content)) {
     return { given: new Map(), problems: [`config file ${path} cannot be used: it does not hold a JSON object`] };
-  }
-  const repeated = findRepeatedName(json);
-  if (repeated !== undefined) {
-    const problem = `config file ${path} cannot be used: an object has the name ${quote(repeated)} twice, and only the last would count`;
-    return { given: new Map(), problems: [problem] };
   }
   return readFileKeys(table, path, content);
 }

@@ -5,7 +5,7 @@ import { getQueryBytesMax } from "../limits.ts";
 import { BodyRefused, BodyTooLong, type RawBody } from "../shared/collect-body.ts";
 import { findEncodingRefusal, parseContentType } from "../shared/content-type.ts";
 import { checkWellFormed, decodeUtf8, isJsonObject, parseJson } from "../shared/decode-text.ts";
-import { measureJson } from "../shared/json-shape.ts";
+import { measureJson, repeatsName } from "../shared/json-shape.ts";
 import { parameterError } from "../shared/failure.ts";
 import { findQuery } from "../shared/find-query.ts";
 import { addEncodedPairs, addParameter, type Parameters } from "./parameters.ts";
@@ -88,8 +88,8 @@ function bodyTooLongError({ bytesMax }: BodyTooLong, rules: ParameterRules): Bro
 }
 
 function addJsonMembers(parameters: Parameters, body: Buffer, rules: ParameterRules): void {
-  const { refusal, names } = measureJson(body);
-  if (refusal !== undefined) throw parameterError(refusal);
+  const shape = measureJson(body);
+  if (shape.refusal !== undefined) throw parameterError(shape.refusal);
   const value = parseJson(body);
   if (!isJsonObject(value)) throw parameterError("the JSON body is not an object");
   for (const [name, member] of Object.entries(value)) {
@@ -97,14 +97,7 @@ function addJsonMembers(parameters: Parameters, body: Buffer, rules: ParameterRu
     else if (name === extensionsMember && rules.extensionPrefix !== undefined) addExtensions(parameters, member, rules);
     else throw unknownMemberError(name, rules);
   }
-  // JSON.parse keeps the last of several members with one name. Objects are allowed at these two levels only.
-  if (names > countMembers(value) + countMembers(value[extensionsMember])) {
-    throw parameterError("a member of the JSON body is given more than once");
-  }
-}
-
-function countMembers(value: unknown): number {
-  return isJsonObject(value) ? Object.keys(value).length : 0;
+  if (repeatsName(shape, value)) throw parameterError("a member of the JSON body is given more than once");
 }
 
 /** A null counts as left out. */

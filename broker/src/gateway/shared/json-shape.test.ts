@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { jsonDepthMax, jsonNamesMax, jsonValuesMax } from "../limits.ts";
-import { measureJson } from "./json-shape.ts";
+import { measureJson, repeatsName } from "./json-shape.ts";
 
 function nested(levels: number): Buffer {
   return Buffer.from("[".repeat(levels) + "]".repeat(levels));
@@ -44,4 +44,13 @@ it.each([
   ['[{"\\":":1},":"]', 1],
 ])("counts the names of %s as %i", (text, names) => {
   expect(measureJson(Buffer.from(text)).names).toBe(names);
+});
+
+it.each([
+  ['{"a":{"a":[{"b":1},{"b":":"}]}}', false],
+  ['{"a":[{"b":1,"b":1}]}', true],
+  ['{"__proto__":1,"\\u0061":1,"a":2}', true],
+  ["[1,null]", false],
+])("finds whether %s repeats a name: %s", (text, isRepeated) => {
+  expect(repeatsName(measureJson(Buffer.from(text)), JSON.parse(text))).toBe(isRepeated);
 });

@@ -38,6 +38,18 @@ export function measureJson(text: Buffer): JsonShape {
   return toShape(undefined);
 }
 
+/** Whether an object of the text from which the value was parsed has a name twice: `JSON.parse` keeps the last of such members without a word. */
+export function repeatsName({ names }: Pick<JsonShape, "names">, parsed: unknown): boolean {
+  return names > countNames(parsed);
+}
+
+/** Goes as deep as the value, which {@link measureJson} limits. */
+function countNames(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  const members: readonly unknown[] = Object.values(value);
+  return members.reduce((sum: number, member) => sum + countNames(member), Array.isArray(value) ? 0 : members.length);
+}
+
 /** The names of a text's members: the strings before colons. */
 class Names {
   readonly #text: Buffer;

@@ -18,7 +18,7 @@ import { parseJson } from "../../shared/decode-text.ts";
 import { parameterError } from "../../shared/failure.ts";
 import { findQuery } from "../../shared/find-query.ts";
 import { fromFramework } from "../../shared/from-framework.ts";
-import { measureJson } from "../../shared/json-shape.ts";
+import { measureJson, repeatsName } from "../../shared/json-shape.ts";
 import type { Expense, OperationRunner } from "../../shared/run-operation.ts";
 import { jsonType } from "../../shared/send-failure.ts";
 import { type AdminBrokers, type AdminCall, adminHandlers } from "./handlers.ts";
@@ -141,7 +141,10 @@ function readBody(request: FastifyRequest): unknown {
   if (body === undefined || body.length === 0) return {};
   const { mediaType } = parseContentType(request.headers["content-type"]);
   if (mediaType !== "application/json") throw parameterError("the body is not of type application/json");
-  const refusal = findEncodingRefusal(request.headers) ?? measureJson(body).refusal;
+  const shape = measureJson(body);
+  const refusal = findEncodingRefusal(request.headers) ?? shape.refusal;
   if (refusal !== undefined) throw parameterError(refusal);
-  return parseJson(body);
+  const value = parseJson(body);
+  if (repeatsName(shape, value)) throw parameterError("a member of the JSON body is given more than once");
+  return value;
 }

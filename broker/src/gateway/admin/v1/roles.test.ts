@@ -49,11 +49,13 @@ async function call(name: keyof typeof adminOperations, role = "", body?: unknow
   const { method, path, result } = adminOperations[name];
   const headers = { authorization: `Bearer ${key}`, ...(body !== undefined && { "content-type": "application/json" }) };
   const url = `${server.url}${adminPath}${path.replace("{name}", encodeURIComponent(role))}`;
-  const answer = await fetch(url, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) });
+  const answer = await fetch(url, { method, headers, ...(body !== undefined && { body: toText(body) }) });
   const value: unknown = await answer.json();
   if (answer.status === 200) expect(result.safeParse(value)).toMatchObject({ success: true });
   return { status: answer.status, body: value };
 }
+
+const toText = (body: unknown): string => (typeof body === "string" ? body : JSON.stringify(body));
 
 const stored = { source: "store", isDamaged: false, hidesStored: false };
 
@@ -111,6 +113,8 @@ describe("setRole is refused, and changes nothing:", () => {
     ["an invalid filter", { name: "x", body: { rules: [{ actions: ["read"], filter: "a/#/b" }] } }, 400],
     ["an unknown variable", { name: "x", body: { rules: [{ actions: ["read"], filter: "${group}/#" }] } }, 400],
     ["admin of a topic", { name: "x", body: { rules: [{ actions: ["admin"], filter: "a" }] } }, 400],
+    ["rules that are given twice", { name: "x", body: '{"rules": [], "rules": []}' }, 400],
+    ["a rule with a member twice", { name: "x", body: '{"rules": [{"actions": ["read"], "actions": ["open"]}]}' }, 400],
     ["too many rules", { name: "x", body: { rules: tooMany } }, 400],
   ])("%s", async (_, { name, body }, status) => {
     const code = status === 409 ? 100_705 : 200_001;
