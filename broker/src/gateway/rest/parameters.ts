@@ -25,8 +25,8 @@ export function addEncodedPairs(parameters: Parameters, text: string): void {
 
 function addEncodedPair(parameters: Parameters, pair: string): void {
   const equals = pair.indexOf("=");
-  const name = decodeComponent(equals === -1 ? pair : pair.slice(0, equals), "the name of a parameter");
-  const value = equals === -1 ? "" : decodeComponent(pair.slice(equals + 1), `the value of ${quote(name)}`);
+  const name = decodeComponent(equals === -1 ? pair : pair.slice(0, equals));
+  const value = equals === -1 ? "" : decodeComponent(pair.slice(equals + 1), name);
   addParameter(parameters, name, value);
 }
 
@@ -44,12 +44,16 @@ function plusesToSpaces(text: string): string {
   return bytes.toString();
 }
 
-/** The error names the part, and does not quote it: it may be a secret, or a url with one, and the log has the error. */
-function decodeComponent(text: string, part: string): string {
+/**
+ * Decodes the value of the parameter `name`, or a name if that is left out. The error does not quote a value: it may be a secret, or a url with one, and the
+ * log has the error.
+ */
+function decodeComponent(text: string, name?: string): string {
   if (!text.includes("%")) return text;
   try {
     return decodeURIComponent(text);
   } catch (cause) {
+    const part = name === undefined ? "the name of a parameter" : `the value of ${quote(name)}`;
     throw parameterError(`${part} has a malformed escape or is not valid UTF-8`, cause);
   }
 }
