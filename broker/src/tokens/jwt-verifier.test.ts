@@ -109,6 +109,20 @@ describe("refuses a token", () => {
     const verdicts = await Promise.all(issuers.map(async (one) => judge(one.sign(valid()))));
     expect(verdicts.map(({ status }) => status)).toEqual([...Array.from({ length: 8 }, () => "verified"), "refused"]);
     expect(verdicts.at(-1)).toMatchObject({ reason: expect.stringContaining("first 8 keys") });
+    const forged = await judge((await TestIssuer.create(issuer.name)).sign(valid()));
+    expect(forged).toMatchObject({
+      reason: expect.stringContaining("give the keys of the issuer's set, and its tokens, a kid"),
+    });
+  });
+
+  it("that fits none of eight keys without an identifier, and asks for no identifiers", async () => {
+    const issuers = await Promise.all(Array.from({ length: 8 }, () => TestIssuer.create(issuer.name)));
+    const { publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+    const keys = issuers.map(({ jwk }) => ({ ...jwk, kid: undefined }));
+    documents[place] = JSON.stringify({ keys: [...keys, publicKey.export({ format: "jwk" })] });
+    await clock.advance(60_000);
+    const forged = await judge((await TestIssuer.create(issuer.name)).sign(valid()));
+    expect(forged).toEqual({ status: "refused", reason: "no key of the token's issuer fits the token's signature" });
   });
 
   it("without a signature (alg none)", async () => {

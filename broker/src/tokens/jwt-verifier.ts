@@ -15,7 +15,7 @@ const notBeforeToleranceSeconds = 60;
 const candidatesMax = 8;
 
 const unfit = "no key of the token's issuer fits the token's signature";
-const unfitOfFirst = `none of the first ${candidatesMax} keys of the issuer fits the token's signature; let the issuer name its key in the token (kid)`;
+const unfitOfFirst = `none of the first ${candidatesMax} keys of the issuer fits the token's signature; give the keys of the issuer's set, and its tokens, a kid`;
 
 /** Verifies tokens by `jose`. Whatever a token's header says, only the configured algorithms and the issuer's own keys count. */
 export class JwtVerifier implements TokenVerifier {
@@ -52,18 +52,20 @@ export class JwtVerifier implements TokenVerifier {
     if (fault !== undefined) return undecided(fault);
     if (candidates === undefined) return undecided("too many tokens wait for new keys of the issuer");
     let tried = 0;
+    let isOneLeft = false;
     for (const key of candidates) {
+      if (tried === candidatesMax) {
+        isOneLeft ||= await isOfType(key, token);
+        continue;
+      }
       const verdict = await verifyWith(key, { token, now, issuer: issuer.options });
       if (typeof verdict === "object") return verdict;
       if (verdict === "another key") tried += 1;
-      if (tried === candidatesMax) break;
     }
     // A key without an identifier fits any token, so only a key with the token's own identifier shows that the token is wrong.
     const isKeyKnown = read.kid !== undefined && candidates.some(({ kid }) => kid === read.kid);
     const faultOfUnknown = isKeyKnown ? undefined : issuer.findFaultOfUnknown();
-    return faultOfUnknown === undefined
-      ? refuse(tried === candidatesMax ? unfitOfFirst : unfit)
-      : undecided(faultOfUnknown);
+    return faultOfUnknown === undefined ? refuse(isOneLeft ? unfitOfFirst : unfit) : undecided(faultOfUnknown);
   }
 }
 
@@ -80,6 +82,17 @@ function readUnverified(token: string): Unverified | undefined {
     return iss === undefined ? undefined : { issuer: iss, kid };
   } catch {
     return undefined;
+  }
+}
+
+/** Whether a key is of the type of the token's algorithm. */
+async function isOfType(key: IssuerKey, token: string): Promise<boolean> {
+  try {
+    const { alg } = decodeProtectedHeader(token);
+    await key.lookup({ alg: alg ?? "" });
+    return true;
+  } catch {
+    return false;
   }
 }
 
