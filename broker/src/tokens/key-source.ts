@@ -1,6 +1,5 @@
-import { constants } from "node:fs";
-import { open } from "node:fs/promises";
 import { bodyChunks } from "../lib/body-chunks.ts";
+import { openPlainFile } from "../lib/system/plain-file.ts";
 import { withDeadline } from "../lib/with-deadline.ts";
 
 /** Longest file of keys, and longest answer of an issuer (its keys, its settings or a token), in bytes. */
@@ -18,10 +17,8 @@ export async function readKeyDocument(place: string, signal: AbortSignal): Promi
   return isKeyUrl(place) ? fetchDocument(place, signal) : readDocument(place);
 }
 
-/** Refuses a pipe: to open it would wait for a writer, for ever if there is none, and another read would find it empty. */
 async function readDocument(path: string): Promise<string> {
-  await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  if (!(await file.stat()).isFile()) throw new Error("it is no file");
+  await using file = await openPlainFile(path);
   const { buffer, bytesRead } = await file.read(Buffer.alloc(documentBytesMax + 1), 0, documentBytesMax + 1, 0);
   if (bytesRead > documentBytesMax) throw tooLong();
   return buffer.toString("utf8", 0, bytesRead);

@@ -1,3 +1,4 @@
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect as connectTcp } from "node:net";
@@ -87,4 +88,12 @@ it.each([
 ])("says what is wrong with %s", (_, change, message) => {
   writeFileSync(join(folder, "text"), "text");
   expect(() => readCertificate({ ...files, ...change }, "MQTT")).toThrow(message);
+});
+
+it.each(["certificateFile", "keyFile", "clientCaFile"])("does not wait for the writer of a pipe (%s)", (name) => {
+  const pipe = join(folder, name);
+  execFileSync("mkfifo", [pipe]);
+  const writer = spawn("sh", ["-c", 'printf text > "$0"', pipe]); // so that a test of a broker that waits fails, and does not hang
+  expect(() => readCertificate({ ...files, [name]: pipe }, "MQTT")).toThrow(`cannot be read: ${pipe} is no file`);
+  writer.kill();
 });

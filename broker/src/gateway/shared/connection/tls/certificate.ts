@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
 import { describeFileError } from "../../../../lib/system/file-owner.ts";
+import { readPlainFile } from "../../../../lib/system/plain-file.ts";
 
 /** Protocols that are served over TLS. */
 export type TlsProtocol = "HTTP" | "MQTT" | "STOMP";
@@ -47,7 +47,7 @@ const keyAdvice = "Give the private key of that certificate, in PEM and without 
 
 function readPem(file: string, what: string): Buffer {
   try {
-    return readFileSync(file);
+    return readPlainFile(file);
   } catch (cause) {
     throw new Error(`The ${what} over TLS cannot be read: ${describeFileError(file, cause)}`, { cause });
   }

@@ -1,0 +1,25 @@
+import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+
+/** Without `O_NONBLOCK`, opening a pipe would wait for a writer, for ever if there is none. */
+const flags = constants.O_RDONLY | constants.O_NONBLOCK;
+
+/** Opens a file for reading. @throws Error for a pipe, which another read would find empty, and for anything else that is no file. */
+export async function openPlainFile(path: string): Promise<FileHandle> {
+  const file = await open(path, flags);
+  if ((await file.stat()).isFile()) return file;
+  await file.close();
+  throw new Error("it is no file");
+}
+
+/** Reads a file. @throws Error with the path for a pipe, as {@link openPlainFile}; Error EISDIR for a folder. */
+export function readPlainFile(path: string): Buffer {
+  const opened = openSync(path, flags);
+  try {
+    const stats = fstatSync(opened);
+    if (!stats.isFile() && !stats.isDirectory()) throw new Error(`${path} is no file`);
+    return readFileSync(opened);
+  } finally {
+    closeSync(opened);
+  }
+}
