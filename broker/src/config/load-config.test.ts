@@ -121,11 +121,15 @@ describe("loadConfig", () => {
     [{ argv: ["--coordination", "zookeeper"] }, '--coordination: "zookeeper" is not one of store, none'],
     [
       { env: { STELE_CALLBACK_ALLOW: "10.0.0.0" } },
-      'STELE_CALLBACK_ALLOW: ["10.0.0.0"] is not a list of networks such as 10.0.0.0/8',
+      'STELE_CALLBACK_ALLOW: ["10.0.0.0"] is not a list of networks such as 10.0.0.0/8, with IPv4 networks not written in IPv6, and none in 0.0.0.0/8 or ::/128, which callbacks never reach',
     ],
     [
       { env: { STELE_CALLBACK_ALLOW: "10/8" } },
-      'STELE_CALLBACK_ALLOW: ["10/8"] is not a list of networks such as 10.0.0.0/8',
+      'STELE_CALLBACK_ALLOW: ["10/8"] is not a list of networks such as 10.0.0.0/8, with IPv4 networks not written in IPv6, and none in 0.0.0.0/8 or ::/128, which callbacks never reach',
+    ],
+    [
+      { argv: ["--callback-allow", "::ffff:10.0.0.0/104"] },
+      '--callback-allow: ["::ffff:10.0.0.0/104"] is not a list of networks such as 10.0.0.0/8, with IPv4 networks not written in IPv6, and none in 0.0.0.0/8 or ::/128, which callbacks never reach',
     ],
     [
       { env: { STELE_TRUSTED_PROXIES: "192.168/16" } },

@@ -1,6 +1,6 @@
 import { BlockList, isIPv4 } from "node:net";
 import { expect, it } from "vitest";
-import { isAddress, isNetwork } from "./network.ts";
+import { isAddress, isCallbackNetwork, isNetwork } from "./network.ts";
 
 it.each(["10.0.0.0/8", "10.1.2.3/32", "0.0.0.0/0", "fd00::/8", "::ffff:10.0.0.0/104", "::/0"])(
   "takes the network %s",
@@ -24,6 +24,26 @@ it.each([
   "",
 ])("refuses the network %j, which the parser would take for another one or not at all", (text) => {
   expect(isNetwork(text)).toBe(false);
+});
+
+it.each(["10.0.0.0/8", "0.0.0.0/0", "127.0.0.0/8", "fd00::/8", "::/0", "::1/128", "64:ff9b:1::/48"])(
+  "takes %s for callbacks",
+  (text) => {
+    expect(isCallbackNetwork(text)).toBe(true);
+  },
+);
+
+it.each([
+  "::10.0.0.0/104",
+  "::ffff:10.0.0.0/104",
+  "::ffff:a00:0/104",
+  "64:ff9b::a00:0/104",
+  "0.0.0.0/8",
+  "0.0.0.7/32",
+  "::/128",
+  "10/8",
+])("refuses %s for callbacks, which would mean another network or reach nothing", (text) => {
+  expect(isCallbackNetwork(text)).toBe(false);
 });
 
 it.each([

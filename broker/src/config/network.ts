@@ -11,3 +11,18 @@ export function isNetwork(text: string): boolean {
   const [address = ""] = text.split("/");
   return isAddress(address) && ipaddr.isValidCIDR(text);
 }
+
+/** Networks with no address that a callback is judged by: the unspecified ones, and those that carry IPv4 addresses, which are judged as such. */
+const unreachable = ["0.0.0.0/8", "::/128", "::ffff:0:0/96", "64:ff9b::/96"].map((text) => ipaddr.parseCIDR(text));
+
+export const callbackNetworkRule =
+  "with IPv4 networks not written in IPv6, and none in 0.0.0.0/8 or ::/128, which callbacks never reach";
+
+/** Whether a text is a network that callbacks can reach. `ipaddr.js` reads `::10.0.0.0/104` as `::ffff:10.0.0.0/104`. */
+export function isCallbackNetwork(text: string): boolean {
+  if (!isNetwork(text) || (text.includes(":") && text.includes("."))) return false;
+  const [base, prefixLength] = ipaddr.parseCIDR(text);
+  return !unreachable.some(
+    ([of, length]) => base.kind() === of.kind() && prefixLength >= length && base.match(of, length),
+  );
+}

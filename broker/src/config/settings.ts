@@ -1,7 +1,7 @@
 import { findReceiverRule } from "../domain/receiver-pattern.ts";
 import { databaseName, databaseUrlRule, isDatabaseUrl } from "./database-url.ts";
 import { groupsSetting } from "./groups.ts";
-import { isAddress, isNetwork } from "./network.ts";
+import { callbackNetworkRule, isAddress, isCallbackNetwork, isNetwork } from "./network.ts";
 import { accessSettings } from "./access-settings.ts";
 import { chainSettings } from "./chain-settings.ts";
 import { mqttSettings } from "./mqtt-settings.ts";
@@ -267,8 +267,8 @@ export const settings = {
     section: "Callbacks",
     description: "Private networks that callbacks may reach, in CIDR form, for example `10.0.0.0/8,fd00::/8`.",
     default: [],
-    rule: "a list of networks such as 10.0.0.0/8",
-    checkEntry: isNetwork,
+    rule: `a list of networks such as 10.0.0.0/8, ${callbackNetworkRule}`,
+    checkEntry: isCallbackNetwork,
   }),
   callbackTimeoutMs: integer({
     section: "Callbacks",
