@@ -9,9 +9,14 @@ export const defaultGroupId = "1" as GroupId; // This literal passes parseGroupI
 /** Longest groupId, in characters. */
 export const groupIdCharactersMax = 64;
 
-/** The groupId that a call means, unchecked: a blank text counts as left out. */
+/** Whether a call names a group: a blank text counts as left out. */
+export function namesGroup(text: string | undefined): text is string {
+  return text !== undefined && text.trim() !== "";
+}
+
+/** The groupId that a call means, unchecked. */
 export function orDefaultGroup(text: string | undefined, defaultId: GroupId): string {
-  return text === undefined || text.trim() === "" ? defaultId : text;
+  return namesGroup(text) ? text : defaultId;
 }
 
 /** Checks a groupId: 1 to 64 printable ASCII characters without spaces. @throws BrokerError 100306. */

@@ -1,5 +1,6 @@
 import { BrokerError, quote, ruleActions } from "@stele/wire";
 import type { CallerRights } from "./access/caller-rights.ts";
+import { namesGroup } from "../domain/group-id.ts";
 import { madeSecretBytes, secretToMake, toSecret } from "../domain/signing-secret.ts";
 import type { SubscriptionId } from "../domain/subscription.ts";
 import type { Topic } from "../domain/topic.ts";
@@ -306,7 +307,7 @@ export class GuardedBroker implements Broker {
 /** Without this check, the answer to a connection would tell a caller who has no rights in a group whether the group exists. @throws BrokerError 100702. */
 function checkGroup(access: Access, caller: Caller, groupId: string | undefined): void {
   const isAllowed = (action: Action): boolean => access.isAllowed(caller, action, { groupId });
-  if (groupId === undefined || isAllowed("publish") || isAllowed("subscribe")) return;
+  if (!namesGroup(groupId) || isAllowed("publish") || isAllowed("subscribe")) return;
   throw new BrokerError("accessDenied", { details: `publish and subscribe in the group ${quote(groupId)}` });
 }
 

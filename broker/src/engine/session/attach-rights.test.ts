@@ -104,6 +104,18 @@ it.each(["1", "2"])(
   },
 );
 
+it.each([undefined, "", " "])(
+  "accepts an attach that names no group (%j) by a principal without rights in the default one",
+  async (groupId) => {
+    const id = "2".repeat(16);
+    await addKey(id, "elsewhere");
+    await keys.revokeApiKey(firstId, engine.clock.now());
+    await engine.clock.advance(1_000);
+    const attached = engine.running.calls.attach(caller(id), { ...session, ...rest, groupId }, new RecordingPeer());
+    expect(await codeOf(attached, async () => {})).toBeUndefined();
+  },
+);
+
 it("keeps no member of a share for an attach that it refuses", async () => {
   claims.resolve();
   const attaching = engine.running.calls.attach(caller(), { ...session, ...rest }, new RecordingPeer());
