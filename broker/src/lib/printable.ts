@@ -6,9 +6,21 @@ export function toPrintable(text: string): string {
   return toEscaped(text.length > charactersMax ? `${text.slice(0, charactersMax)}…` : text);
 }
 
+const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
 /** Escapes a text for one line of a terminal: topics, reasons and errors of others must neither move the cursor nor imitate a line of this command. */
 export function toEscaped(text: string): string {
-  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escape);
+  return text.replaceAll(unprintable, escape);
+}
+
+/** As {@link toEscaped}, for the text of a JSON value without line breaks: it stays the text of the same value. */
+export function toEscapedJson(json: string): string {
+  return json.replaceAll(unprintable, escapeInJson);
+}
+
+function escapeInJson(character: string): string {
+  const units = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index));
+  return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
 }
 
 function escape(character: string): string {

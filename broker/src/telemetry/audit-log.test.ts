@@ -21,7 +21,7 @@ import { silentLogger } from "../lib/logger.ts";
 import { createSystemClock } from "../lib/system/clock.ts";
 import { StandardOutput } from "../lib/system/standard-output.ts";
 import { VirtualClock } from "../ports/testing/virtual-clock.ts";
-import { FileAuditLog, OutputAuditLog } from "./audit-log.ts";
+import { FileAuditLog, formatAuditLine, OutputAuditLog } from "./audit-log.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -159,4 +159,12 @@ it.skipIf(process.getuid?.() === 0)("suggests chmod for a file that its user own
   closeSync(openSync(path, "w"));
   chmodSync(path, 0o400);
   await expect(start(path)).rejects.toThrow(/chmod u\+rw/);
+});
+
+it("escapes what moves a terminal's cursor or breaks its line, and stays the same JSON", () => {
+  const topic = "a\u001b[2J\u009b2J\u2028b\u2029\u202e\u{e0041}ü😀";
+  const escaped = formatAuditLine({ ...line, topic });
+  expect(escaped.trimEnd()).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+  expect(escaped).toContain(String.raw`a\u001b[2J\u009b2J\u2028b\u2029\u202e\udb40\udc41ü😀`);
+  expect(JSON.parse(escaped)).toMatchObject({ topic });
 });

@@ -1,5 +1,6 @@
 import type { Logger } from "../lib/logger.ts";
 import { pause } from "../lib/pause.ts";
+import { toEscapedJson } from "../lib/printable.ts";
 import { ReportedTrouble } from "../lib/reported-trouble.ts";
 import type { AuditLine, AuditLog } from "../ports/audit-log.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -27,9 +28,10 @@ export interface AuditLogOptions {
   readonly logger: Logger;
 }
 
-/** A line as JSON, without credentials. */
+/** A line as JSON, without credentials. A terminal may show it, among the lines of the broker's log. */
 export function formatAuditLine({ time, ...fields }: AuditLine): string {
-  return redactCredentials(`${JSON.stringify({ time: new Date(time).toISOString(), ...fields })}\n`);
+  const json = JSON.stringify({ time: new Date(time).toISOString(), ...fields });
+  return redactCredentials(`${toEscapedJson(json)}\n`);
 }
 
 /** Appends lines to a file, several at a time. `write` never waits for the disk; the lines that wait for it are bounded. */
