@@ -183,15 +183,6 @@ function testDueWills(sessions: () => SessionStore): void {
     const all = await sessions().listSessions({ after: undefined, limit: 9 });
     expect(all.map(({ session }) => session.id)).toEqual([idOf(2), idOf(10)]);
   });
-  it("does not count the row of a due will towards a quota", async () => {
-    const quotas: readonly StoredQuota[] = [{ of: "principal", name: "x", what: "sessions", max: 2 }];
-    const order = { principal: "x", quotas, willDelayMs: 0 };
-    await begin(sessions(), order);
-    await sessions().claimSession(claimOf({ ...order, newId: idOf(2) }));
-    const second = await sessions().claimSession(claimOf({ ...order, key: "second", newId: idOf(3) }));
-    const third = await sessions().claimSession(claimOf({ ...order, key: "third", newId: idOf(4) }));
-    expect([second.status, third.status]).toEqual(["begun", "over-quota"]);
-  });
   it("keeps a due will that has the key of another client's session neither in place of that session nor beside it", async () => {
     await begin(sessions(), { key: "will c" });
     await begin(sessions(), { key: "c", newId: idOf(2), willDelayMs: 0 });

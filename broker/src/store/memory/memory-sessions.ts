@@ -263,9 +263,8 @@ export class MemorySessions implements SessionStore, ShareStore {
   }
 
   #findExceeded(quotas: readonly StoredQuota[]): StoredQuota | undefined {
-    const all = quotas.length === 0 ? [] : [...this.#kept.values()].map(({ session }) => session);
-    const lasting = all.filter(({ detachedAt, expiryMs }) => detachedAt === undefined || expiryMs > 0);
-    return quotas.find((quota) => lasting.filter(({ principal }) => countsFor(quota, principal)).length >= quota.max);
+    const owners = quotas.length === 0 ? [] : [...this.#kept.values()].map(({ session }) => session.principal);
+    return quotas.find((quota) => owners.filter((owner) => countsFor(quota, owner)).length >= quota.max);
   }
 
   #detachedOf(groupId: GroupId): readonly (SessionKey & { readonly detachedAt: number })[] {

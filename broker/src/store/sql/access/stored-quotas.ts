@@ -61,7 +61,6 @@ export class QuotaTallies {
       .selectFrom(table)
       .select(({ fn }) => fn.countAll<number>().as("count"))
       .where(isCounted(this.#database, quota))
-      .$if(table === "sessions", (query) => query.where(isLasting))
       .executeTakeFirstOrThrow();
     return { quota, count, hosts: undefined };
   }
@@ -77,9 +76,6 @@ export class QuotaTallies {
     return new Set(rows.map(({ receiver }) => receiver));
   }
 }
-
-/** Leaves out sessions that ended with their connections, and rows that only keep a due will: they go by themselves, and their client cannot remove them. */
-const isLasting = sql<boolean>`(detached_at is null or expiry_ms > 0)`;
 
 /** The first quota that one more session would exceed; undefined if there is none. */
 export async function findExceededSession(
