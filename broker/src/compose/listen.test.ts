@@ -31,7 +31,7 @@ function listenerOn(name: string, log: string[], at: ConfiguredPlace = place): P
   return { listener, place: at };
 }
 
-it("starts listeners in order, drains all at once from the last, and closes none before all are drained", async () => {
+it("starts listeners in order, drains all at once, and closes none before all are drained", async () => {
   const log: string[] = [];
   const listeners = [listenerOn("one", log), listenerOn("two", log)];
   expect(await listenAll(listeners, silentLogger)).toEqual([
@@ -40,9 +40,9 @@ it("starts listeners in order, drains all at once from the last, and closes none
   ]);
   await closeAll(listeners, 0);
   const [stops, ends, closes] = [
-    ["two drains", "one drains"],
-    ["two is drained", "one is drained"],
-    ["two closes", "one closes"],
+    ["one drains", "two drains"],
+    ["one is drained", "two is drained"],
+    ["one closes", "two closes"],
   ];
   expect(log).toEqual(["one listens", "two listens", ...stops, ...ends, ...closes]);
 });
@@ -52,7 +52,7 @@ it("closes every listener even if one fails to drain, and then throws its error"
   const listeners = [listenerOn("one", log), listenerOn("broken", log)];
   await listenAll(listeners, silentLogger);
   await expect(closeAll(listeners, 0)).rejects.toThrow("drain failed");
-  expect(log.slice(-2)).toEqual(["broken closes", "one closes"]);
+  expect(log.slice(-2)).toEqual(["one closes", "broken closes"]);
 });
 
 it.each<[Partial<ConfiguredPlace>, RegExp]>([

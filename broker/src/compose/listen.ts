@@ -103,13 +103,9 @@ async function explained<Result>(place: ConfiguredPlace, action: () => Promise<R
   }
 }
 
-/**
- * Drains all listeners at once, after `delayMs` in which they still serve, then closes all, even if one fails. Starts with the last: a protocol that also has
- * WebSocket clients on the HTTP port says goodbye to them before that port closes their connections.
- */
+/** Drains all listeners at once, after `delayMs` in which they still serve, then closes all, even if one fails. */
 export async function closeAll(listeners: readonly PlacedListener[], delayMs: number): Promise<void> {
-  const reversed = listeners.toReversed();
-  const drained = await Promise.allSettled(reversed.map(async ({ listener }) => listener.drain(delayMs)));
-  const closed = await Promise.allSettled(reversed.map(async ({ listener }) => listener.close()));
+  const drained = await Promise.allSettled(listeners.map(async ({ listener }) => listener.drain(delayMs)));
+  const closed = await Promise.allSettled(listeners.map(async ({ listener }) => listener.close()));
   for (const outcome of [...drained, ...closed]) if (outcome.status === "rejected") throw outcome.reason;
 }

@@ -191,7 +191,7 @@ export class HttpServer implements Listener {
     this.#isClosing = true;
     this.#certificate?.stop();
     if (isFirst && delayMs > 0) await this.#serveDuringDelay(delayMs);
-    this.#webSockets.drain();
+    const ended = this.#webSockets.drain();
     this.#tails?.endAll();
     this.#endOrders();
     const headersUntil = performance.now() + closeHeadersTimeoutMs;
@@ -203,7 +203,8 @@ export class HttpServer implements Listener {
     }, closePollIntervalMs);
     const deadline = new AbortController();
     try {
-      await Promise.race([this.#app.close(), pause(this.#closeDeadlineMs, undefined, { signal: deadline.signal })]);
+      const drained = Promise.all([ended, this.#app.close()]);
+      await Promise.race([drained, pause(this.#closeDeadlineMs, undefined, { signal: deadline.signal })]);
     } finally {
       deadline.abort();
       clearInterval(poll);

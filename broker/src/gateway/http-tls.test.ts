@@ -158,7 +158,9 @@ it("serves pages of its own https origin, and refuses pages of the http origin",
 
 it("ignores an upgrade to h2c, and serves the request", async () => {
   const route = { path: "/mqtt", protocol: "MQTT", subprotocols: ["mqtt"] } as const;
-  const upgrades = [{ ...route, needsSubprotocol: true, messageBytesMax: 1_000, accept: () => {} }] as const;
+  const upgrades = [
+    { ...route, needsSubprotocol: true, messageBytesMax: 1_000, accept: () => {}, endAll: async () => {} },
+  ] as const;
   await using served = await serve({ exist: async () => true }, { certificate: files, upgrades });
   const fields = "connection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n";
   expect(await ask(await open(served), fields)).toMatch(/^HTTP\/1\.1 200/);

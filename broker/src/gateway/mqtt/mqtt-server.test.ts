@@ -4,6 +4,7 @@ import mqttPacket, { type Packet } from "mqtt-packet";
 import { expect, it } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
 import { testCaller } from "../../engine/testing/as-caller.ts";
+import { serve } from "../testing/serve.ts";
 import { MqttWorld } from "./testing/mqtt-world.ts";
 import { RawClient } from "./testing/raw-client.ts";
 
@@ -58,4 +59,25 @@ it("publishes neither a packet in a WebSocket text message nor the packets after
   expect(found).toEqual([false, false]);
   server.close();
   await world.stop();
+});
+
+it("says goodbye to 200 clients over WebSocket at a stop, although the HTTP server stops first", async () => {
+  const world = await MqttWorld.start();
+  const http = await serve({}, { upgrades: [world.server.route] });
+  const address = `${http.url.replace("http", "ws")}/mqtt`;
+  const clients = Array.from({ length: 200 }, async (_, number) => {
+    const client = new WebSocket(address, ["mqtt"]);
+    const packets: Buffer[] = [];
+    client.on("message", (data: Buffer) => packets.push(data));
+    await once(client, "open");
+    const connect = { cmd: "connect", clientId: `c${number}`, clean: true, keepalive: 0, protocolVersion: 5 } as const;
+    client.send(mqttPacket.generate(connect, { protocolVersion: 5 }));
+    await once(client, "message");
+    return { packets, closed: once(client, "close") };
+  });
+  const connected = await Promise.all(clients);
+  await Promise.all([http.close(), world.stop()]);
+  await Promise.all(connected.map(({ closed }) => closed));
+  const goodbyes = connected.filter(({ packets }) => packets.at(-1)?.toString("hex").startsWith("e0018b"));
+  expect(goodbyes).toHaveLength(200);
 });

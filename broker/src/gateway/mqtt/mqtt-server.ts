@@ -40,6 +40,7 @@ export class MqttServer extends SocketListener {
       needsSubprotocol: true,
       messageBytesMax: packetBytesMax + Math.max(packetBytesMax, messageBytesSpareMin),
       accept: ({ webSocket, caller }) => this.connections.serve(createPacketStream(webSocket), caller),
+      endAll: () => this.connections.endAll(),
     };
   }
 }

@@ -33,6 +33,7 @@ export class StompServer extends SocketListener {
       needsSubprotocol: false,
       messageBytesMax: headBytesMax + this.#bodyBytesMax + messageBytesSpareMin,
       accept: ({ webSocket, caller }) => this.connections.serve(createByteStream(webSocket), caller),
+      endAll: () => this.connections.endAll(),
     };
   }
 }

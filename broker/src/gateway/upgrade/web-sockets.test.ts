@@ -23,6 +23,7 @@ async function serveEcho(options: Partial<HttpServerOptions> = {}, messageBytesM
       connections.push(connection);
       connection.webSocket.on("message", (data, isBinary) => connection.webSocket.send(data, { binary: isBinary }));
     },
+    endAll: async () => {},
   };
   const server = await serve({}, { basePath: "ctx", upgrades: [route], ...options });
   return { ...server, connections, address: `${server.url.replace("http", "ws")}${path}` };

@@ -76,9 +76,13 @@ export class WebSockets {
     return this.#sockets.has(socket);
   }
 
-  /** Asks each peer to close. The protocols finish what they have accepted. */
-  drain(): void {
+  /**
+   * Lets the protocols end their connections, then asks each peer that is left to close. After a close frame, a protocol could neither say goodbye nor
+   * acknowledge what it reads.
+   */
+  async drain(): Promise<void> {
     this.#isDraining = true;
+    await Promise.all(this.#options.routes.map((route) => route.endAll()));
     for (const webSocket of this.#open) webSocket.close(goingAway);
   }
 

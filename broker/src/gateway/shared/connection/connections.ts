@@ -32,6 +32,8 @@ export class Connections {
   readonly #create: ConnectionsOptions["create"];
   readonly #open = new Set<Connected>();
   readonly #refusals: BoundedLog;
+  /** The run of {@link endAll} in progress. */
+  #ending: Promise<void> | undefined;
 
   constructor({ create, ...options }: ConnectionsOptions) {
     this.options = options;
@@ -63,9 +65,14 @@ export class Connections {
 
   /**
    * Ends every connection, in slices: each takes about 0.1 ms. The slices are its own, because a busy broker must stop in time: tasks that share slices get a
-   * small part of each turn. Clients can resend publishes that were not acknowledged.
+   * small part of each turn. The listeners of the protocol share a run. Clients can resend publishes that were not acknowledged.
    */
   async endAll(): Promise<void> {
+    this.#ending ??= this.#endEach().finally(() => (this.#ending = undefined));
+    await this.#ending;
+  }
+
+  async #endEach(): Promise<void> {
     const slices = createSocketSlices();
     for (const connection of this.#open) {
       connection.endByStop();

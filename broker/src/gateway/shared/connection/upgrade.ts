@@ -20,4 +20,6 @@ export interface UpgradeRoute {
   readonly messageBytesMax: number;
   /** Serves a connection. Called in the turn of the event loop in which the connection is upgraded. */
   accept(connection: UpgradedConnection): void;
+  /** Ends every connection of the protocol, with its goodbye if the protocol has one. */
+  endAll(): Promise<void>;
 }
