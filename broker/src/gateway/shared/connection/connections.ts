@@ -31,6 +31,11 @@ export class Connections {
   readonly options: Omit<ConnectionsOptions, "create">;
   readonly #create: ConnectionsOptions["create"];
   readonly #open = new Set<Connected>();
+  /**
+   * Streams of open connections. Leaves out those that have ended or are destroyed: the end of a connection may wait for its time slice, and its client may come
+   * again meanwhile.
+   */
+  readonly #live = new Set<Duplex>();
   readonly #refusals: BoundedLog;
   /** The run of {@link endAll} in progress. */
   #ending: Promise<void> | undefined;
@@ -43,13 +48,20 @@ export class Connections {
   }
 
   serve(stream: Duplex, caller: Caller): void {
-    if (this.#open.size >= this.options.connectionsMax) {
+    if (this.#live.size >= this.options.connectionsMax) {
       stream.on("error", () => {}); // the client may have reset it already
       stream.destroy();
       this.refused(caller.address);
       return;
     }
-    this.#open.add(this.#create(stream, caller, (closed) => void this.#open.delete(closed)));
+    const leave = (): void => void this.#live.delete(stream);
+    this.#live.add(stream);
+    stream.once("end", leave).once("close", leave);
+    const onClosed = (closed: Connected): void => {
+      leave();
+      this.#open.delete(closed);
+    };
+    this.#open.add(this.#create(stream, caller, onClosed));
   }
 
   /** Logs that a connection from `address` was closed, because {@link ConnectionsOptions.connectionsMax} are open. */

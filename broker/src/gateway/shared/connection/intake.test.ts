@@ -150,3 +150,17 @@ it.each(["end", "close"])(
     while (countEnded() < talks.length) await setImmediate();
   },
 );
+
+it("handles the first unit of a new client after the ends that wait", async () => {
+  let now = 0;
+  const slices = new TimeSlices({ monotonic: () => (now += 1), soon: (action) => void setImmediate().then(action) });
+  const talks = Array.from({ length: 100 }, () => new Talk({ staysBusy: false, slices }));
+  for (const { socket } of talks) socket.emit("end");
+  const client = new Talk({ staysBusy: false, slices });
+  client.socket.push(Buffer.of(1, 2));
+  while (client.taken.length === 0) await setImmediate();
+  expect(talks.filter(({ ends }) => ends === 0)).toEqual([]);
+  while (client.taken.length < 2) await setImmediate();
+  expect(client.taken).toEqual([1, 2]);
+  client.socket.destroy();
+});

@@ -57,6 +57,8 @@ export class Intake<Unit> {
   #isEnded = false;
   /** Whether a unit is still being handled, or the time slice is over; later units wait. */
   #isBusy = false;
+  /** Whether bytes of the client have come. */
+  #hasBegun = false;
   /** Whether {@link stop} was called. */
   #isStopped = false;
   /** Whether received units wait until the client has read some of its answers. */
@@ -120,12 +122,27 @@ export class Intake<Unit> {
   }
 
   #receive(chunk: Buffer): void {
-    if (this.#isClosed || this.#isStopped) return;
+    if (this.#isClosed || this.#isStopped || this.#putsOff(chunk)) return;
     const { onBytes, cutter } = this.#parts;
     this.#handle(() => {
       onBytes(chunk);
       cutter.push(chunk, (unit) => this.#take(unit));
     });
+  }
+
+  /**
+   * Puts the first bytes of a client off if the time slice is over. They come after the ends of connections that wait already: one of these may be the client's
+   * former connection, which counts towards its quota until it has ended.
+   */
+  #putsOff(chunk: Buffer): boolean {
+    if (this.#hasBegun) return false;
+    this.#hasBegun = true;
+    const pause = this.#parts.slices.pause();
+    if (pause === undefined) return false;
+    this.#stream.pause(); // Else the stream would emit the bytes again at once.
+    this.#stream.unshift(chunk);
+    this.whileBusy(pause, () => {}); // never rejects
+    return true;
   }
 
   #resume(): void {
@@ -145,6 +162,7 @@ export class Intake<Unit> {
 
   /** Runs `work` at once, or in a later turn if the slice of this turn is used up: thousands of connections may end in one turn. */
   #inSlice(work: () => void): void {
+    if (this.#isClosed) return;
     const pause = this.#parts.slices.pause();
     if (pause === undefined) work();
     else void pause.then(work);

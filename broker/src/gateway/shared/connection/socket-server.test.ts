@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
-import { PassThrough } from "node:stream";
+import { type Duplex, PassThrough } from "node:stream";
 import { expect, it } from "vitest";
 import { testCaller } from "../../../engine/testing/as-caller.ts";
 import { silentLogger } from "../../../lib/logger.ts";
@@ -85,6 +85,25 @@ it("ends its connections in slices, before the drain is over", async () => {
   await drained;
   expect(ended).toBe(20);
 });
+
+it.each(["end", "close"])(
+  "accepts a client at the limit whose former stream has emitted '%s', although that connection still waits for its end",
+  (event) => {
+    const served: Duplex[] = [];
+    const create: ConnectionsOptions["create"] = (stream) => {
+      served.push(stream);
+      return { endByStop: () => {} };
+    };
+    const { connections } = createSockets({ connectionsMax: 1, create });
+    const [first, refused, second] = [new PassThrough(), new PassThrough(), new PassThrough()];
+    connections.serve(first, testCaller);
+    connections.serve(refused, testCaller);
+    first.emit(event);
+    connections.serve(second, testCaller);
+    expect(served).toEqual([first, second]);
+    expect(refused.destroyed).toBe(true);
+  },
+);
 
 function createSockets(options: Partial<ConnectionsOptions> = {}) {
   const logged: string[] = [];
