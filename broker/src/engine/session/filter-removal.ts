@@ -14,6 +14,8 @@ export interface FilterRemovalParts {
   /** Sessions that are connected to this node, by name. */
   readonly connected: ReadonlyMap<string, Connected>;
   readonly room: Pick<SessionRoom, "added">;
+  /** Whether other nodes may have the connection of a session. */
+  readonly isShared: boolean;
   /** Runs one task at a time for each session name: attach, detach, or remove filters. */
   readonly turns: KeyedMutex<string>;
   /** Called after the session's row has changed in the store; reads the row again. Never rejects. */
@@ -83,22 +85,25 @@ export class FilterRemoval {
     });
   }
 
-  /** If another node has the connection of a STOMP session, removes only the filters: that node ends the session when it has none left. */
+  /**
+   * If another node may have the connection of a STOMP session, removes only the filters: that node ends the session when it has none left. A single node has
+   * no connection of the session here, even if the row names one: a stop leaves rows as they are, and the next start would keep a session without filters.
+   */
   async #removeStored(id: SubscriptionId): Promise<boolean> {
     const { sessions } = this.#parts.store;
     const { session, filters } = (await sessions.findFilterOwner(id)) ?? {};
     if (session?.protocol !== "STOMP") return sessions.removeSessionFilter(id);
-    if (session.detachedAt !== undefined) return this.#removeDetached(session);
+    if (session.detachedAt !== undefined || !this.#parts.isShared) return this.#removeLeft(session);
     for (const filter of filters ?? []) await sessions.removeSessionFilter(filter.id);
     const left = await sessions.findSession(session.id);
     // The session lost its connection before its last filter was gone. If it has filters now, its client has begun it again since.
-    if (left?.session.detachedAt !== undefined && left.filters.length === 0) await this.#removeDetached(left.session);
+    if (left?.session.detachedAt !== undefined && left.filters.length === 0) await this.#removeLeft(left.session);
     return true;
   }
 
-  async #removeDetached(session: StoredSession): Promise<boolean> {
+  async #removeLeft(session: StoredSession): Promise<boolean> {
     const isRemoved = await this.#parts.store.sessions.removeSession(session);
-    if (isRemoved) this.#parts.room.added(session.groupId, -1);
+    if (isRemoved && session.detachedAt !== undefined) this.#parts.room.added(session.groupId, -1);
     return isRemoved;
   }
 }

@@ -48,6 +48,22 @@ it.each(protocols)(
   },
 );
 
+it("a stop keeps no stream of STOMP that unSubscribe ends meanwhile", async () => {
+  const engine = await TestEngine.start();
+  const [key = ""] = keys;
+  const { peer, attachment } = await connect(engine, "STOMP", key);
+  let unsubscribed: Promise<void> | undefined;
+  peer.ended = () => {
+    attachment.detach({ expiryMs: 60_000, isRegular: true });
+    unsubscribed = engine.broker.unSubscribe({ subscriptionId: key });
+  };
+  await engine.rebuild();
+  await unsubscribed;
+  await engine.broker.start();
+  expect(await engine.store.sessions.listSessions({ after: undefined, limit: 1 })).toEqual([]);
+  await engine.stop();
+});
+
 it("a stop warns of no end of a connection that it has given up, although the store has stopped", async () => {
   const memory = createMemoryStore();
   const detachSession: SessionStore["detachSession"] = async () => {
