@@ -64,23 +64,26 @@ it("a stop keeps no stream of STOMP that unSubscribe ends meanwhile", async () =
   await engine.stop();
 });
 
-it("a stop warns of no end of a connection that it has given up, although the store has stopped", async () => {
+it.each<[what: string, expiryMs: number, counts: readonly number[]]>([
+  ["does not warn of an end that the row tells", 60_000, []],
+  ["warns once of an end that the row does not tell", 1, [1]],
+])("a stop that has no time to write ends %s", async (_, expiryMs, counts) => {
   const memory = createMemoryStore();
   const detachSession: SessionStore["detachSession"] = async () => {
     await new Promise<void>((resolve) => void engine.clock.after(60_000, resolve));
     throw new Error("the store is not started");
   };
-  const warnings: string[] = [];
+  const warnings: unknown[] = [];
   const engine = await TestEngine.start({
     store: withMember(memory, "sessions", withMember(memory.sessions, "detachSession", detachSession)),
-    logger: { ...silentLogger, warn: (message) => void warnings.push(message) },
+    logger: { ...silentLogger, warn: (__, fields) => void warnings.push(fields?.["count"]) },
   });
   const { attachment } = await connect(engine, "MQTT", "c");
-  attachment.detach({ expiryMs: 1, isRegular: true });
+  attachment.detach({ expiryMs, isRegular: true });
   await engine.clock.settle();
   await engine.stop();
   await engine.clock.advance(60_000);
-  expect(warnings).toEqual([]);
+  expect(warnings).toEqual(counts);
 });
 
 /** The same object with another member. */

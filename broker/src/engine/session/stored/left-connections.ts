@@ -4,6 +4,7 @@ import type { CancelSignal } from "../../../lib/cancellation.ts";
 import type { KeyedMutex } from "../../../lib/keyed-mutex.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { pause } from "../../../lib/pause.ts";
+import { untilAborted } from "../../../lib/until-aborted.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { SessionKey, SessionStore } from "../../../ports/session-store.ts";
 import type { WillOrder } from "../../broker.ts";
@@ -45,7 +46,8 @@ export interface ConnectionEnd {
 /** Connections that have left and whose ends are not yet in the store. */
 export class LeftConnections {
   readonly #parts: LeftConnectionsParts;
-  readonly #all = new Set<Connected>();
+  /** Each with the end to write; undefined if only the last state of its session is to be written. */
+  readonly #all = new Map<Connected, ConnectionEnd | undefined>();
   /** The ends to write, by session name. */
   readonly #pending = new Map<string, { readonly left: Connected; readonly end: ConnectionEnd }>();
   readonly #turnsAsked = new Set<Promise<void>>();
@@ -59,7 +61,7 @@ export class LeftConnections {
   }
 
   get all(): Iterable<Connected> {
-    return this.#all;
+    return this.#all.keys();
   }
 
   /**
@@ -74,7 +76,7 @@ export class LeftConnections {
   /** Writes the end in the next turn of the name, or earlier if {@link write} is called. */
   add(left: Connected, end: ConnectionEnd): void {
     const { name } = left;
-    this.#all.add(left);
+    this.#all.set(left, end);
     this.#pending.set(name, { left, end });
     const turn = this.#parts.turns.run(name, () => this.write(name));
     this.#turnsAsked.add(turn);
@@ -103,9 +105,14 @@ export class LeftConnections {
     this.#all.delete(pending.left);
   }
 
-  /** Resolves when every pending end has been written, or given up because the broker stops. */
-  async settled(): Promise<void> {
-    await Promise.allSettled(this.#turnsAsked);
+  /** Resolves when every pending end has been written, or when `signal` aborts: then it warns of the ends that the rows do not tell. */
+  async settled(signal: CancelSignal): Promise<void> {
+    await untilAborted(Promise.allSettled(this.#turnsAsked), signal);
+    const count = [...this.#all].filter(([left, end]) => end !== undefined && !isKnown(left, end)).length;
+    if (count === 0) return;
+    const effect =
+      "wills of clients that left properly may be published, and sessions keep the expiry of their CONNECT";
+    this.#parts.logger.warn("ends of connections not written before the stop", { count, effect });
   }
 
   /**
@@ -122,7 +129,7 @@ export class LeftConnections {
   async writeLast(left: Connected): Promise<void> {
     const { group, session, lingering } = left;
     const isNew = !this.#all.has(left); // Otherwise its end is pending, and removes it from the set later.
-    this.#all.add(left);
+    if (isNew) this.#all.set(left, undefined);
     try {
       await lingering.ended();
       const write = async (): Promise<void> => {
@@ -135,16 +142,16 @@ export class LeftConnections {
   }
 
   /** Retries until the end is written or the broker stops. Never rejects. */
-  async detach(left: Connected, { will, expiryMs }: ConnectionEnd): Promise<void> {
+  async detach(left: Connected, connectionEnd: ConnectionEnd): Promise<void> {
+    const { will, expiryMs } = connectionEnd;
     const { group, session, lingering } = left;
     const { store, clock, limits, signal, sweeper, room, times, writers, isShared, checkReturned } = this.#parts;
-    const isKnown = will === left.will && expiryMs === left.expiryMs;
     let isLeftToOthers = false;
     let former: SessionKey | undefined;
     const write = async (): Promise<void> => {
       if (!session.isStopped) await writers.of(group.id).writeLast(session);
       // The statement that detaches all sessions would keep a stream that has lost its filters, which only another node can have removed.
-      isLeftToOthers = this.#isStopping && isKnown && (left.protocol !== "STOMP" || !isShared);
+      isLeftToOthers = this.#isStopping && isKnown(left, connectionEnd) && (left.protocol !== "STOMP" || !isShared);
       if (isLeftToOthers) return;
       await times.advance(group.id);
       const toStored = (ms: number): number => times.durationFromNow(group.id, ms);
@@ -164,7 +171,7 @@ export class LeftConnections {
         await this.#storeTurns.run(group.id, () => group.changes.shared(write), signal);
         break;
       } catch (error) {
-        if (signal.aborted) break; // The broker has given up the end, and may have stopped the store: nothing is wrong.
+        if (signal.aborted) break; // The broker has given up the end, warned of it if need be, and may have stopped the store.
         this.#log.warn("end of a connection not written", { sessionId: session.id, error });
         await pause(clock, limits.retryDelayMsMin, signal);
       }
@@ -176,4 +183,9 @@ export class LeftConnections {
     const delayMs = Math.min(expiryMs, will === undefined ? expiryMs : will.delayMs);
     sweeper.checkAfter(group.id, { key, delayMs });
   }
+}
+
+/** Whether the row already has the will and the expiry, so that whoever detaches the session later writes the same end. */
+function isKnown(left: Connected, { will, expiryMs }: ConnectionEnd): boolean {
+  return will === left.will && expiryMs === left.expiryMs;
 }
