@@ -191,8 +191,7 @@ export class HttpServer implements Listener {
     this.#isClosing = true;
     this.#certificate?.stop();
     if (isFirst && delayMs > 0) await this.#serveDuringDelay(delayMs);
-    const ended = this.#webSockets.drain();
-    this.#tails?.endAll();
+    const ended = Promise.all([this.#webSockets.drain(), this.#tails?.endAll()]);
     this.#endOrders();
     const headersUntil = performance.now() + closeHeadersTimeoutMs;
     // Otherwise a connection whose last request ends after `close` began would be kept alive.

@@ -4,6 +4,7 @@ import type { Caller } from "../../engine/access/caller.ts";
 import type { Broker, TailOrder } from "../../engine/broker.ts";
 import { probeAfterMs } from "../shared/connection/limits.ts";
 import type { UnreadBytes } from "../shared/connection/memory.ts";
+import { createSocketSlices } from "../shared/connection/socket-slices.ts";
 import { Encodings, type EncodingsOptions } from "./encodings.ts";
 import { heartbeatMs, heartbeatTurns, retryMsMax, retryMsMin } from "./limits.ts";
 import type { TailMetrics } from "./metrics.ts";
@@ -97,11 +98,16 @@ export class Tails {
     if (this.#isStopping) tail.end("stopping"); // it began meanwhile
   }
 
-  /** Ends all tails; one that has not begun yet ends as soon as it begins. Their clients reconnect, here or to another node. */
-  endAll(): void {
+  /** Ends all tails, in slices; one that has not begun yet ends as soon as it begins. Their clients reconnect, here or to another node. */
+  async endAll(): Promise<void> {
     this.#isStopping = true;
     clearInterval(this.#timer);
-    for (const turn of this.#turns) for (const tail of turn) tail.end("stopping");
+    const slices = createSocketSlices();
+    for (const tail of this.#turns.flatMap((turn) => [...turn])) {
+      tail.end("stopping");
+      const pause = slices.pause();
+      if (pause !== undefined) await pause;
+    }
   }
 
   #beat(): void {
