@@ -138,7 +138,9 @@ export type SessionClaimed =
   | OverQuota
   /** The row of the session is damaged, and was removed: claim again. */
   | { readonly status: "damaged" }
-  /** The index has rolled back since the position was read, or the name was taken meanwhile: claim again. */
+  /** Another claim took the name meanwhile: claim again. */
+  | { readonly status: "taken" }
+  /** The index has rolled back since the position was read: claim again. */
   | { readonly status: "rolled-back" };
 
 /** Result of a claim that gave a session to the connection. */

@@ -4,7 +4,13 @@ import type { NodeId } from "../../../domain/node.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Randomness } from "../../../ports/randomness.ts";
-import type { SessionClaim, SessionGranted, SessionId, SessionStore } from "../../../ports/session-store.ts";
+import type {
+  SessionClaim,
+  SessionClaimed,
+  SessionGranted,
+  SessionId,
+  SessionStore,
+} from "../../../ports/session-store.ts";
 import type { Access } from "../../access/access.ts";
 import { overStoredQuota } from "../../access/quotas.ts";
 import { type Caller, ownerOf } from "../../access/caller.ts";
@@ -16,7 +22,7 @@ import type { SessionTimes } from "./session-times.ts";
 import { StoreTurns } from "./store-turns.ts";
 import type { Streams } from "../streams.ts";
 
-/** Maximum number of tries of a claim while the index rolls back. */
+/** Maximum number of tries of a claim while the index rolls back, or other claims take the name. */
 const claimsMax = 10;
 
 /** Upper bound of the first epoch. It is random, so that a stale node cannot match a recreated session. */
@@ -68,9 +74,10 @@ export class SessionClaims {
     return attached.result;
   }
 
-  /** @throws BrokerError 200301 over a quota; 200300 if there are too many sessions or the index rolls back; and what the store throws. */
+  /** @throws BrokerError 200301 over a quota; 200300 if there are too many sessions, or no try succeeds; and what the store throws. */
   async claim(attaching: Attaching, order: AttachOrder): Promise<Claimed> {
     await this.#parts.times.advance(attaching.group.id);
+    let details = "";
     for (let tries = 0; tries < claimsMax; tries += 1) {
       const claim = await this.#toClaim(attaching, order);
       const claimed = await this.#parts.store.sessions.claimSession(claim);
@@ -83,12 +90,13 @@ export class SessionClaims {
       if (claimed.status === "damaged") {
         this.#logDamaged(order);
         this.#parts.checkReturned(attaching.group.id);
-      } else if (claimed.status !== "rolled-back") return { claimed, claim };
+      } else if (claimed.status === "resumed" || claimed.status === "begun") return { claimed, claim };
+      details = toDetails(claimed.status);
     }
-    throw new BrokerError("busy", { details: "the index rolls back" });
+    throw new BrokerError("busy", { details });
   }
 
-  /** Creates the row of a session that lived only in memory. @throws BrokerError 200301, 200300 if the index rolls back; and what the store throws. */
+  /** Creates the row of a session that lived only in memory. @throws BrokerError 200301, 200300 if the store begins no session; and what the store throws. */
   async begin({ group, session, principal, ...order }: Connected): Promise<void> {
     const { id: newId, epoch: newEpoch, taken: position } = session.state;
     const attaching = { group, caller: { principal }, stream: undefined };
@@ -96,7 +104,7 @@ export class SessionClaims {
     const own = { newId, newEpoch, position, isStored: true, mayBegin: true };
     const claimed = await this.#parts.store.sessions.claimSession({ ...claim, ...own });
     if (claimed.status === "over-quota") throw overStoredQuota(claimed.quota);
-    if (claimed.status !== "begun") throw new BrokerError("busy", { details: "the index rolls back" });
+    if (claimed.status !== "begun") throw new BrokerError("busy", { details: toDetails(claimed.status) });
   }
 
   async #toClaim({ group, caller, stream }: ClaimingParts, order: ClaimOrder): Promise<SessionClaim> {
@@ -129,4 +137,10 @@ export class SessionClaims {
     const remedy = "its client subscribes again";
     this.#parts.logger.error("session dropped: its row in the store is damaged", { key, remedy });
   }
+}
+
+/** Why a claim gave no session. */
+function toDetails(status: SessionClaimed["status"]): string {
+  if (status === "taken") return "another session takes the name at the same moment";
+  return status === "damaged" ? "the row of the session is damaged" : "the index rolls back";
 }

@@ -281,7 +281,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     const resumed = await other.sessions.claimSession(claimOf({ key: "c", newId: idOf(3) }));
     expect(resumed).toMatchObject({ dueWill: { key: "will c" } });
     await holder.query("rollback");
-    expect(await claiming).toEqual({ status: "rolled-back" });
+    expect(await claiming).toEqual({ status: "taken" });
     expect(await one.sessions.claimSession(claim)).toMatchObject({ status: "begun", dueWill: { key: "will will c" } });
   });
 

@@ -336,7 +336,7 @@ export class SqlSessions implements SessionStore, ShareStore {
       await this.#database.notify(transaction, [{ kind: "session", id: former.id }]);
     }
     const current = isStored ? toNewSession(claim) : undefined;
-    if (current !== undefined && !(await insertSession(transaction, current))) return { status: "rolled-back" };
+    if (current !== undefined && !(await insertSession(transaction, current))) return { status: "taken" };
     return { status: "begun", former, current, dueWill };
   }
 
