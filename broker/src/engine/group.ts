@@ -173,6 +173,19 @@ export class Group {
     return this.#head.read();
   }
 
+  /**
+   * As {@link findHead}, for readers that begin at the index. No rollback can remove the oldest block that this node has seen, so an index without it was emptied
+   * by another node. This node may have yet to notice that, and then the group is not closed.
+   * @throws BrokerError 200205 for an index that was emptied and is not rebuilt yet: readers would begin before events of the past.
+   */
+  async findLiveHead(): Promise<IndexHead | undefined> {
+    const head = await this.findHead();
+    const { seen, isRebuilding } = this.progress;
+    if (isRebuilding || (head?.blockNumber ?? -1) < (seen[0]?.number ?? -1))
+      throw new BrokerError("chainUnreachable", { details: catchingUp });
+    return head;
+  }
+
   /** Reads the generation of the index in the store. */
   async findGeneration(): Promise<number> {
     return (await this.findHead())?.generation ?? 0;
@@ -182,11 +195,12 @@ export class Group {
     return this.#store.findTopic(this.id, name);
   }
 
-  /** @throws BrokerError 100101. */
+  /** @throws BrokerError 100101; 200205 if {@link findLiveHead} throws it, since the topic may be in the index again soon. */
   async getTopic(name: TopicName): Promise<Topic> {
     const topic = await this.findTopic(name);
-    if (topic === undefined) throw new BrokerError("topicNotExist", { details: quote(name) });
-    return topic;
+    if (topic !== undefined) return topic;
+    await this.findLiveHead();
+    throw new BrokerError("topicNotExist", { details: quote(name) });
   }
 
   /**

@@ -44,17 +44,25 @@ it("nodes serve again when an emptied index is rebuilt, although a reorg has lef
   expect(cluster.nodes.map(({ broker }) => broker.groupHealth())).toMatchObject(readyAt(cluster.chain.head));
 });
 
-it("a node that has not noticed that the index was emptied refuses a subscription, which would begin with events of the past", async () => {
+it("a node that has not noticed that the index was emptied begins no subscription and no tail, which would begin with events of the past", async () => {
   const cluster = await TestCluster.start(2, { delayMs: () => 10 });
   onTestFinished(() => cluster.stopAll());
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
   await cluster.run(cluster.publish(0, "a", "old"));
   await cluster.clock.advance(5_000);
+  const follower = await cluster.findFollower();
   await cluster.shared.store.rollBack(defaultGroupId, undefined);
-  const subscribing = cluster.subscribe(1, "#").catch((error: unknown) => error);
-  expect(await cluster.run(subscribing)).toMatchObject({ code: 200_205 });
+  const { broker } = cluster.node(follower);
+  const tail = { groupId: undefined, filters: ["#"], after: undefined, onConnected: () => {} };
+  const lastEventIds = [undefined, `@${cluster.chain.head}`, `@${cluster.chain.head}.1`];
+  const beginning: readonly Promise<unknown>[] = [
+    ...["#", "a"].map((topic) => cluster.subscribe(follower, topic)),
+    ...lastEventIds.map((lastEventId) => broker.tail({ ...tail, lastEventId }, new RecordingPeer())),
+  ];
+  const outcomes = beginning.map((one) => one.catch((error: unknown) => error));
+  expect(await cluster.run(Promise.all(outcomes))).toMatchObject(beginning.map(() => ({ code: 200_205 })));
   await cluster.clock.advance(10_000);
-  const id = await cluster.run(cluster.subscribe(1, "#"));
+  const id = await cluster.run(cluster.subscribe(follower, "#"));
   await cluster.run(cluster.publish(0, "a", "new"));
   await cluster.clock.advance(5_000);
   expect(textsOf(cluster, id)).toEqual(["new"]);

@@ -1,8 +1,8 @@
-import { BrokerError, isBrokerError } from "@stele/wire";
+import { isBrokerError } from "@stele/wire";
 import { endOfBlock, positionZero } from "../../domain/position.ts";
 import type { StartPosition } from "../broker.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
-import { catchingUp, type Group } from "../group.ts";
+import type { Group } from "../group.ts";
 import { illegalPlace } from "../illegal-place.ts";
 import type { EventQuery } from "../query/event-query.ts";
 
@@ -15,19 +15,15 @@ export interface StartPositionOptions {
 /**
  * The position after which a new subscription begins: `OFFSET_LAST` (also when left out) is after the newest block of the index,
  * `OFFSET_FIRST` before the first, an eventId after that event.
- * @throws BrokerError 100300 to 100304 for an eventId, as getEvent does; 200205 if another node has emptied the index.
+ * @throws BrokerError 100300 to 100304 for an eventId, as getEvent does; 200205 as {@link Group.findLiveHead} does.
  */
 export async function findStartPosition(
   { events, mayFind }: StartPositionOptions,
   group: Group,
   offset: string | undefined,
 ): Promise<StartPosition> {
-  const head = await group.findHead();
+  const head = await group.findLiveHead();
   const generation = head?.generation ?? 0;
-  // No rollback can remove the oldest block that this node has seen. The group does not close before this node has noticed that the index lacks it.
-  const [oldest] = group.progress.seen;
-  if ((head?.blockNumber ?? -1) < (oldest?.number ?? -1))
-    throw new BrokerError("chainUnreachable", { details: catchingUp });
   if (offset === "OFFSET_FIRST") return { position: positionZero, generation };
   if (offset === undefined || offset === "OFFSET_LAST")
     return { position: endOfBlock(Math.max(0, head?.blockNumber ?? 0)), generation };

@@ -91,7 +91,7 @@ async function resume(find: Find, group: Group, id: string): Promise<Start> {
 /** Begins after a block; below all rollbacks if the place names another generation of the index, or a block that the index does not have. */
 async function afterBlock(group: Group, [, number, of]: readonly (string | undefined)[]): Promise<Start> {
   const block = Number(number);
-  const { blockNumber, generation } = (await group.findHead()) ?? { blockNumber: 0, generation: 0 };
+  const { blockNumber, generation } = (await group.findLiveHead()) ?? { blockNumber: 0, generation: 0 };
   const isSame = of === undefined || Number(of) === generation;
   if (block > blockNumber || !isSame) return belowRollbacks(group, block);
   return startAt({ position: endOfBlock(block), generation });
@@ -99,7 +99,7 @@ async function afterBlock(group: Group, [, number, of]: readonly (string | undef
 
 /** Begins below every rollback that can have reached the block: all events up to there are still on the chain. */
 async function belowRollbacks(group: Group, block: number): Promise<Start> {
-  const head = await group.findHead();
+  const head = await group.findLiveHead();
   const lowest = Math.min(block - 1, head?.blockNumber ?? 0) - reorganisationBlocksMax;
   const position = lowest < 0 ? positionZero : endOfBlock(lowest);
   return { ...startAt({ position, generation: head?.generation ?? 0 }), isRolledBack: true };
@@ -107,7 +107,7 @@ async function belowRollbacks(group: Group, block: number): Promise<Start> {
 
 /** The place before the first block made in the second of `timeMs` or later. */
 async function findTime(group: Group, timeMs: number, signal: AbortSignal): Promise<string> {
-  const newest = (await group.findHead())?.blockNumber ?? 0;
+  const newest = (await group.findLiveHead())?.blockNumber ?? 0;
   const block = await group.times.findBlockAt(Math.floor(timeMs / 1000) * 1000, newest, signal);
   return placeIdOf(beforeBlock(block));
 }
