@@ -41,7 +41,9 @@ it("counts vanished events like a naive count, event by event", () => {
         const events = batches
           .filter(({ topic }) => matchesFilter(filter, topic))
           .flatMap((batch) => Array.from({ length: batch.count }, (_, index) => advance(batch.firstPosition, index)));
-        const vanished = new VanishedEvents(batches);
+        const vanished = new VanishedEvents();
+        vanished.add(batches.slice(0, 3));
+        vanished.add(batches.slice(3));
         for (const { block, index } of places) {
           const position = toPosition(block, index);
           expect(vanished.countUpTo(filter, position)).toBe(events.filter((event) => event <= position).length);
@@ -79,7 +81,8 @@ it("compares no pattern with all topics, and counts subscriptions of one pattern
   const common = Array.from({ length: topics }, () => parseTopicFilter("+/+/x"));
   const counts: number[] = [];
   const comparisons = comparisonsOf(() => {
-    const vanished = new VanishedEvents(batches);
+    const vanished = new VanishedEvents();
+    vanished.add(batches);
     for (const filter of [...own, ...common]) counts.push(vanished.countUpTo(filter, toPosition(1, topics)));
   });
   expect(counts).toEqual([...Array(topics).fill(1), ...Array(topics).fill(topics)]);

@@ -5,33 +5,38 @@ import { isPattern, toLevels, type TopicFilter } from "./topic-filter.ts";
 /** A batch that a reorg removed. Its events may be on the chain again, at another position. */
 export type VanishedBatch = Omit<EventBatch, "events" | "publisher">;
 
-/** A batch, and the number of vanished events before it that the same filter matches. */
-interface CountedBatch extends Pick<VanishedBatch, "firstPosition" | "count"> {
+/** The events of a batch: all that counting needs, since a reorg may remove millions of batches. */
+type Span = Pick<VanishedBatch, "firstPosition" | "count">;
+
+/** The events of a batch, and the number of vanished events before it that the same filter matches. */
+interface CountedSpan extends Span {
   readonly eventsBefore: number;
 }
 
 interface TopicNode {
   /** Batches of the topic that ends here. */
-  readonly batches: VanishedBatch[];
+  readonly spans: Span[];
   readonly below: Map<string, TopicNode>;
 }
 
-/** The batches that one reorg removed, to count how many of their events a subscription had received. */
+/** The events that one reorg removed, to count how many of them a subscription had received. */
 export class VanishedEvents {
   /** A tree of topic levels: thousands of patterns may each match few of thousands of topics. */
   readonly #root = createNode();
   /** The batches of the filter that was counted last, in ascending position. */
-  #latest: { readonly filter: TopicFilter; readonly batches: readonly CountedBatch[] } | undefined;
+  #latest: { readonly filter: TopicFilter; readonly spans: readonly CountedSpan[] } | undefined;
 
-  constructor(batches: readonly VanishedBatch[]) {
-    for (const batch of batches) {
+  /** Adds the events of further batches. */
+  add(batches: readonly VanishedBatch[]): void {
+    this.#latest = undefined;
+    for (const { topic, firstPosition, count } of batches) {
       let node = this.#root;
-      for (const level of toLevels(batch.topic)) {
+      for (const level of toLevels(topic)) {
         const next = node.below.get(level) ?? createNode();
         node.below.set(level, next);
         node = next;
       }
-      node.batches.push(batch);
+      node.spans.push({ firstPosition, count });
     }
   }
 
@@ -40,12 +45,12 @@ export class VanishedEvents {
    * for matching topics.
    */
   countUpTo(filter: TopicFilter, position: Position): number {
-    if (this.#latest?.filter !== filter) this.#latest = { filter, batches: this.#matching(filter) };
-    return countIn(this.#latest.batches, position);
+    if (this.#latest?.filter !== filter) this.#latest = { filter, spans: this.#matching(filter) };
+    return countIn(this.#latest.spans, position);
   }
 
-  #matching(filter: TopicFilter): readonly CountedBatch[] {
-    const found: VanishedBatch[] = [];
+  #matching(filter: TopicFilter): readonly CountedSpan[] {
+    const found: Span[] = [];
     const [first = "", ...below] = toLevels(filter);
     if (!isPattern(first)) collect(this.#root.below.get(first), below, found);
     else {
@@ -72,13 +77,13 @@ export function byFilter<T extends { readonly filter: string }>(subscriptions: r
 }
 
 function createNode(): TopicNode {
-  return { batches: [], below: new Map() };
+  return { spans: [], below: new Map() };
 }
 
 /** Adds the batches at and below a node that the remaining levels of a filter match. */
-function collect(node: TopicNode | undefined, [level, ...rest]: readonly string[], found: VanishedBatch[]): void {
+function collect(node: TopicNode | undefined, [level, ...rest]: readonly string[], found: Span[]): void {
   if (node === undefined) return;
-  if (level === undefined || level === "#") for (const batch of node.batches) found.push(batch);
+  if (level === undefined || level === "#") for (const span of node.spans) found.push(span);
   if (level === undefined) return;
   if (level === "#") for (const child of node.below.values()) collect(child, ["#"], found);
   else if (level === "+") for (const child of node.below.values()) collect(child, rest, found);
@@ -86,14 +91,14 @@ function collect(node: TopicNode | undefined, [level, ...rest]: readonly string[
 }
 
 /** Finds the last batch that begins at or before the position by binary search: thousands of subscriptions may ask about thousands of batches. */
-function countIn(batches: readonly CountedBatch[], position: Position): number {
+function countIn(spans: readonly CountedSpan[], position: Position): number {
   let low = 0;
-  let high = batches.length;
+  let high = spans.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if ((batches[middle]?.firstPosition ?? 0) <= position) low = middle + 1;
+    if ((spans[middle]?.firstPosition ?? 0) <= position) low = middle + 1;
     else high = middle;
   }
-  const last = batches[low - 1];
+  const last = spans[low - 1];
   return last === undefined ? 0 : last.eventsBefore + Math.min(last.count, position - last.firstPosition + 1);
 }

@@ -97,8 +97,6 @@ export interface IndexHead {
 
 /** Result of a rollback of a group's index. */
 export interface RollBack {
-  /** Removed batches, ascending: all of them, since each affects cursors and counts by its position. */
-  readonly vanished: readonly VanishedBatch[];
   /** Number of removed events. */
   readonly eventCount: number;
   /** Topics whose opening is no longer on the chain. */
@@ -114,8 +112,8 @@ export interface EventPlace {
 }
 
 /**
- * Number of blocks below the head for which the index keeps undo data. One rollback reads all that it removes into memory: about 250 bytes per
- * batch, whatever its size, so 25 MiB for 100,000 batches, and three times that while reading.
+ * Number of blocks below the head for which the index keeps undo data. One rollback keeps about 50 bytes in memory for each batch that it removes, whatever its
+ * size, and up to 100 more while it counts the events of one filter: at most 15 MiB for 100,000 batches.
  */
 export const reorganisationBlocksMax = 4096;
 

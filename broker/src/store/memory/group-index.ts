@@ -111,7 +111,7 @@ export class GroupIndex {
     return [{ number: this.#head.blockNumber, hash: this.#head.hash }].slice(0, atMost);
   }
 
-  rollBack(to: BlockRef | undefined): RollBack {
+  rollBack(to: BlockRef | undefined): RollBack & { readonly vanished: readonly VanishedBatch[] } {
     if (
       to !== undefined &&
       !this.listBlocks(Number.POSITIVE_INFINITY, to.number + 1).some(({ hash }) => hash === to.hash)

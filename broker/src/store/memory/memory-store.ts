@@ -113,10 +113,11 @@ export class MemoryStore extends MemoryGroups implements Store {
   /** Makes all changes in one turn of the event loop. */
   protected rollBackTo(groupId: GroupId, to: BlockRef | undefined, lease?: GroupLease): RollBack {
     const group = this.#groups.get(groupId) ?? new GroupIndex();
-    const done = group.rollBack(to);
+    const { vanished: batches, ...done } = group.rollBack(to);
     this.#groups.set(groupId, group);
     const end = to === undefined ? positionZero : endOfBlock(to.number);
-    const vanished = new VanishedEvents(done.vanished);
+    const vanished = new VanishedEvents();
+    vanished.add(batches);
     const all = [...this.#subscriptions.values()];
     for (const subscription of byFilter(all.filter((one) => one.groupId === groupId && one.cursor >= end))) {
       const { filter, cursor, notifiedCount, retryAt } = subscription;

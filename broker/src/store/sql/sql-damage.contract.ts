@@ -135,9 +135,9 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
       ["topic_id", sql`topic_id = (select topic_id from topics where name = 'beta'), first_sequence = 20`],
     ])("rolls back past a batch after a change of %s, and forgets the batch", async (_, assignment) => {
       await change(sql`update batches set ${assignment} where ${row}`);
-      const { vanished } = await store.rollBack(group, { number: 2, hash: history[1]?.hash ?? "0x" });
+      const { eventCount } = await store.rollBack(group, { number: 2, hash: history[1]?.hash ?? "0x" });
       const others = intact.filter((batch) => batch.blockNumber > 2 && batch !== intact[3]);
-      expect(vanished).toEqual(others.map(({ events: _events, publisher: _publisher, ...place }) => place));
+      expect(eventCount).toBe(others.reduce((sum, { count }) => sum + count, 0));
       await store.applyBlocks(group, history.slice(2));
       expect(await read()).toEqual(intact);
     });

@@ -2,7 +2,7 @@ import { sql, type Transaction } from "kysely";
 import type { GroupId } from "../../../domain/group-id.ts";
 import { fromStored, type Position } from "../../../domain/position.ts";
 import type { TopicFilter } from "../../../domain/topic-filter.ts";
-import { byFilter, type VanishedBatch, VanishedEvents } from "../../../domain/vanished-events.ts";
+import { byFilter, type VanishedEvents } from "../../../domain/vanished-events.ts";
 import type { GroupLease } from "../../../ports/coordinator.ts";
 import { failureCheckSql, nextEpochCheckSql, progressCheckSql } from "../row-checksums.ts";
 import { pagesById, rowsAtOnceMax } from "../pages-by-id.ts";
@@ -13,7 +13,7 @@ export interface Cut {
   readonly groupId: GroupId;
   /** The position to which the index was rolled back. */
   readonly end: Position;
-  readonly vanished: readonly VanishedBatch[];
+  readonly vanished: VanishedEvents;
   readonly lease: GroupLease | undefined;
 }
 
@@ -31,12 +31,11 @@ type Row = Pick<SubscriptionTable, "id" | "filter" | "cursor">;
  */
 export async function cutBack(transaction: Transaction<Schema>, cut: Cut, database: SqlDatabase): Promise<void> {
   const { lease, groupId } = cut;
-  const events = new VanishedEvents(cut.vanished);
   for await (const rows of pagesById((after) => database.locking(findRows(transaction, groupId, after)).execute())) {
     const isBeyond = ({ cursor, is_failing }: (typeof rows)[number]): boolean =>
       cursor > cut.end || (cursor === cut.end && is_failing);
     const beyond = rows.filter((row) => row.is_intact && isBeyond(row));
-    for (const [taken, ids] of idsByTaken(byFilter(beyond), events)) {
+    for (const [taken, ids] of idsByTaken(byFilter(beyond), cut.vanished)) {
       await setBack(transaction, { end: cut.end, taken }).where("id", "in", database.column(ids)).execute();
     }
     const ids = database.column(rows.map(({ id }) => id));

@@ -3,7 +3,7 @@ import type { Insertable, Kysely, Transaction } from "kysely";
 import type { GroupId } from "../../../domain/group-id.ts";
 import { lastPositionOf } from "../../../domain/event.ts";
 import { blockNumberMax, endOfBlock, positionZero } from "../../../domain/position.ts";
-import type { VanishedBatch } from "../../../domain/vanished-events.ts";
+import { type VanishedBatch, VanishedEvents } from "../../../domain/vanished-events.ts";
 import type { GroupLease } from "../../../ports/coordinator.ts";
 import type { BlockRef } from "../../../ports/ledger.ts";
 import {
@@ -16,6 +16,7 @@ import {
 import { assertHasBlock, type BlockUndo, planRollBack, type RollBackPlan, type TopicImage } from "../../index-plan.ts";
 import { batchPlaceColumns } from "./index-queries.ts";
 import { pagesOf } from "../pages.ts";
+import { rowsAtOnceMax } from "../pages-by-id.ts";
 import { prepare } from "../prepared.ts";
 import { cutBack } from "./cut-back.ts";
 import { cutBackSessions } from "../sessions/session-detaching.ts";
@@ -100,26 +101,27 @@ export class SqlRollBack {
     { to, lease }: { readonly to: BlockRef | undefined; readonly lease: GroupLease | undefined },
   ): Promise<RollBack> {
     await this.#database.lock(transaction, rollbackLock(groupId));
-    const plan = await this.#plan(transaction, groupId, to);
+    const plan = await this.#undo(transaction, groupId, to);
     const end = to === undefined ? positionZero : endOfBlock(to.number);
-    const vanished = await dropBatches(transaction, groupId, to === undefined ? -1 : end);
+    const { events, eventCount, newest } = await dropBatches(transaction, groupId, to === undefined ? -1 : end);
     const topicCount = await dropTopics(transaction, groupId, plan.topicsTotal);
     for (const image of plan.images) await this.#restore(transaction, groupId, image);
     await restoreRetained(this.#database, transaction, { groupId, end: to && end, images: plan.retained });
     await this.#dropBlocks(transaction, groupId, to);
     await dropSkipped(transaction, groupId, to?.number ?? -1);
-    await remember(transaction, groupId, vanished);
-    await cutBack(transaction, { groupId, end, vanished, lease }, this.#database);
+    await remember(transaction, groupId, newest);
+    await cutBack(transaction, { groupId, end, vanished: events, lease }, this.#database);
     // Locks sessions before shares, as a take does.
     const refused = await cutBackSessions(transaction, { groupId, end, keeper: lease?.nodeId }, this.#database);
     await cutBackShares(transaction, { groupId, end }, this.#database);
     await keepShared(transaction, refused);
     const hints = refused.map((id) => ({ kind: "session", id }) as const);
     await this.#database.notify(transaction, hints);
-    return { vanished, eventCount: vanished.reduce((sum, { count }) => sum + count, 0), topicCount };
+    return { eventCount, topicCount };
   }
 
-  async #plan(transaction: Transaction<Schema>, groupId: GroupId, to: BlockRef | undefined): Promise<RollBackPlan> {
+  /** Deletes the blocks after `to`, and returns how to undo their changes to topics. */
+  async #undo(transaction: Transaction<Schema>, groupId: GroupId, to: BlockRef | undefined): Promise<RollBackPlan> {
     if (to === undefined) return { topicsTotal: 0, images: [], retained: [] };
     const kept = await this.listBlocks(transaction, groupId, { atMost: 1, below: to.number + 1 });
     if (kept[0]?.hash !== to.hash) throw new Error(`index: cannot roll back to block ${to.number}`);
@@ -212,25 +214,46 @@ function toUndo(row: BlockTable): BlockUndo {
   return { number: row.number, hash: row.hash as BlockUndo["hash"], topicsTotal, images, retained }; // Unchanged since it was stored.
 }
 
+/** What the removed batches leave: their events, to count them, and the newest batches, to remember them. */
+interface Dropped {
+  readonly events: VanishedEvents;
+  readonly eventCount: number;
+  readonly newest: readonly VanishedBatch[];
+}
+
 /**
- * Returns the batches that it deletes, except those whose rows are damaged: nothing could mend them, since the chain no longer has their blocks, so an error
- * would stop the rollback for ever.
+ * Deletes the batches after a position, in pages: a reorg may remove millions. The result leaves out those whose rows are damaged: nothing could mend them,
+ * since the chain no longer has their blocks, so an error would stop the rollback for ever.
  */
-async function dropBatches(
-  transaction: Transaction<Schema>,
-  groupId: GroupId,
-  after: number,
-): Promise<readonly VanishedBatch[]> {
-  const rows = await transaction
-    .selectFrom("batches")
-    .innerJoin("topics", "topics.topic_id", "batches.topic_id")
-    .select([...batchPlaceColumns, "topics.name"])
-    .where("batches.group_id", "=", groupId)
-    .where("last_position", ">", after)
-    .orderBy("last_position")
-    .execute();
-  await transaction.deleteFrom("batches").where("group_id", "=", groupId).where("last_position", ">", after).execute();
-  return rows.filter((row) => isIntactPlace(row, row.name)).map((row) => fromPlaceRow(row, row.name));
+async function dropBatches(transaction: Transaction<Schema>, groupId: GroupId, after: number): Promise<Dropped> {
+  const events = new VanishedEvents();
+  let [eventCount, newest]: [number, readonly VanishedBatch[]] = [0, []];
+  for (let from = after; ; ) {
+    const rows = await transaction
+      .selectFrom("batches")
+      .innerJoin("topics", "topics.topic_id", "batches.topic_id")
+      .select([...batchPlaceColumns, "topics.name"])
+      .where("batches.group_id", "=", groupId)
+      .where("last_position", ">", from)
+      .orderBy("last_position")
+      .limit(rowsAtOnceMax)
+      .execute();
+    const isLast = rows.length < rowsAtOnceMax;
+    const upTo = isLast ? Number.MAX_SAFE_INTEGER : (rows.at(-1)?.last_position ?? from);
+    await transaction
+      .deleteFrom("batches")
+      .where("group_id", "=", groupId)
+      .where("last_position", ">", from)
+      .where("last_position", "<=", upTo)
+      .execute();
+    const intact = rows.filter((row) => isIntactPlace(row, row.name));
+    const page = intact.map((row) => fromPlaceRow(row, row.name));
+    events.add(page);
+    eventCount += page.reduce((sum, { count }) => sum + count, 0);
+    newest = [...newest, ...page].slice(-vanishedBatchesMax);
+    if (isLast) return { events, eventCount, newest };
+    from = upTo;
+  }
 }
 
 async function dropTopics(
@@ -261,7 +284,7 @@ async function remember(
   groupId: GroupId,
   vanished: readonly VanishedBatch[],
 ): Promise<void> {
-  const rows = vanished.slice(-vanishedBatchesMax).map((batch) => toVanishedRow(groupId, batch));
+  const rows = vanished.map((batch) => toVanishedRow(groupId, batch));
   for (const page of pagesOf(rows)) await transaction.insertInto("vanished").values(page).execute();
   const { newest } = await transaction
     .selectFrom("vanished")
