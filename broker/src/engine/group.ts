@@ -101,7 +101,7 @@ export class Group {
     };
     this.#isForeign = options.isShared === true && !options.ledger.isFinal;
     const isIndexed = !options.ledger.isFinal
-      ? (places: readonly IndexedPlace[]) => this.#areIndexed(places)
+      ? (places: readonly IndexedPlace[], signal: AbortSignal) => this.#areIndexed(places, signal)
       : undefined;
     this.topics = new OpenTopics({
       read: (name) => this.findTopic(name),
@@ -213,15 +213,15 @@ export class Group {
 
   /**
    * If the index has the newest block of the places, it also has the batches before the last. If it has another block of that number, a reorg may have moved
-   * the transaction there: then looks for each batch. Does not compare the hash of a block that the index has forgotten: the index had reached a much later
-   * block when this node looked.
+   * the transaction there: then looks for each batch, until `signal` aborts. Does not compare the hash of a block that the index has forgotten: the index had
+   * reached a much later block when this node looked.
    */
-  async #areIndexed(places: readonly IndexedPlace[]): Promise<boolean> {
+  async #areIndexed(places: readonly IndexedPlace[], signal: AbortSignal): Promise<boolean> {
     const last = places.at(-1);
     if (last === undefined) return true;
     const [newest] = await this.#store.listBlocks(this.id, { atMost: 1, below: last.block.number + 1 });
-    const isSame = newest === undefined || newest.hash === last.block.hash;
-    for (const place of isSame ? [last] : places) if (!(await this.#isIndexed(place))) return false;
+    if (newest === undefined || newest.hash === last.block.hash) return this.#isIndexed(last);
+    for (const place of places) if (signal.aborted || !(await this.#isIndexed(place))) return false;
     return true;
   }
 

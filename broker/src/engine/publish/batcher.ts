@@ -30,10 +30,10 @@ export interface BatcherOptions {
   readonly logger: Logger;
   readonly limits: EngineLimits;
   /**
-   * Whether the index has the batches of a transaction at their places, which are by ascending blocks. Undefined if nobody else writes to the chain and it has
-   * no reorgs: then every batch of an indexed block is in the index.
+   * Whether the index has the batches of a transaction at their places, which are by ascending blocks; false if `signal` aborts before that is known. Undefined
+   * if nobody else writes to the chain and it has no reorgs: then every batch of an indexed block is in the index.
    */
-  readonly isIndexed?: ((batches: readonly IndexedPlace[]) => Promise<boolean>) | undefined;
+  readonly isIndexed?: ((batches: readonly IndexedPlace[], signal: AbortSignal) => Promise<boolean>) | undefined;
 }
 
 /** The room that a caller needs. */
@@ -359,7 +359,7 @@ export class Batcher {
     const places = placesOf(outgoing, outcomes);
     const blockNumber = places.at(-1)?.block.number ?? -1;
     if (!(await progress.waitFor(blockNumber, deadline.signal))) throw notIndexed(blockNumber);
-    if (places.length > 0) await this.#confirm(places, blockNumber);
+    if (places.length > 0) await this.#confirm(places, blockNumber, deadline.signal);
     return outcomes;
   }
 
@@ -367,10 +367,10 @@ export class Batcher {
    * Checks that the index has the transaction's batches at their places: another node may have indexed another block of that number, or strangers may have
    * filled the block. The batches are committed, so an error here must not tell the caller to try again.
    */
-  async #confirm(places: readonly IndexedPlace[], blockNumber: number): Promise<void> {
+  async #confirm(places: readonly IndexedPlace[], blockNumber: number, signal: AbortSignal): Promise<void> {
     const { isIndexed } = this.#options;
     if (isIndexed === undefined) return;
-    const found = await isIndexed(places).catch((cause: unknown) => {
+    const found = await isIndexed(places, signal).catch((cause: unknown) => {
       throw notIndexed(blockNumber, cause);
     });
     if (!found) throw notIndexed(blockNumber);

@@ -16,6 +16,21 @@ it("a publish returns SUCCESS if a reorg moved its transaction into another bloc
   expect(await cluster.run(Promise.all(publishing))).not.toContain("TIMEOUT");
 });
 
+it("publishes of a transaction over many topics that a reorg moved look for its batches only until their deadline", async () => {
+  let delayMs = 0;
+  const limits = { transactionTimeoutMs: 1_000 };
+  const cluster = await TestCluster.start(2, { toLedger: seeRemovedBlocks, delayMs: () => delayMs, limits });
+  onTestFinished(() => cluster.stopAll());
+  const many = Array.from({ length: 50 }, (_, index) => `t/${index}`);
+  for (const topic of many) await cluster.run(cluster.node(0).broker.open({ topic, groupId: undefined }));
+  const publishAll = () => cluster.run(Promise.all(many.map((topic) => cluster.publish(0, topic, "mine"))));
+  await publishAll(); // Now the node knows the topics, and sends all of them in one transaction.
+  delayMs = 25;
+  const before = cluster.clock.monotonic();
+  expect(await publishAll()).toEqual(many.map(() => "TIMEOUT"));
+  expect(cluster.clock.monotonic() - before).toBeLessThan(1_500);
+});
+
 it("all publishes of a transaction return TIMEOUT if a reorg moved one of them before the index had the block", async () => {
   let isDisplaced = false;
   const toLedger = (ledger: Ledger): Ledger => {
