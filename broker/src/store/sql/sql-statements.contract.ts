@@ -121,7 +121,7 @@ export function testSqlStatements(name: string, create: () => Promise<SqlBackend
     await store.stop();
   });
 
-  it(`${name} reads and changes at most 1,000 rows of a table with each statement of a rollback`, async () => {
+  it(`${name} reads and changes the rows of at most 1,000 batches or owners with each statement of a rollback`, async () => {
     let rowsMost = 0;
     let rows = 0;
     const backend = countStatements(await create(), ({ rows: read, numAffectedRows = 0n }) => {

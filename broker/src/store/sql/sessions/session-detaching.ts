@@ -121,7 +121,7 @@ function findPage(transaction: Transaction<Schema>, groupId: GroupId, after: str
     .limit(rowsAtOnceMax);
 }
 
-/** Changes checks by a difference, so that a damaged row stays damaged. */
+/** Moves up to 1,000 sessions and all of their filters. Changes checks by a difference, so that a damaged row stays damaged. */
 async function moveBack(transaction: Transaction<Schema>, ids: RawBuilder<string>, end: Position): Promise<void> {
   const least = (column: string): RawBuilder<number> =>
     sql<number>`case when ${sql.ref(column)} > ${end} then ${end} else ${sql.ref(column)} end`;

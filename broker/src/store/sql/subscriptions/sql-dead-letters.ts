@@ -91,7 +91,7 @@ export async function dropLettersAfter(
     .execute();
 }
 
-/** Deletes the letters of subscriptions after `end`, to which a rollback moved the cursors back. */
+/** Deletes all letters of up to 1,000 subscriptions after `end`, to which a rollback moved the cursors back. */
 export async function cutBackLetters(
   transaction: Transaction<Schema>,
   { ids, end }: { readonly ids: RawBuilder<string>; readonly end: Position },
