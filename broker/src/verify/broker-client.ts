@@ -9,7 +9,7 @@ import {
   topicStateSchema,
 } from "@stele/wire";
 import * as z from "zod";
-import { collectText, textBytesMaxDefault } from "./collect-text.ts";
+import { textBytesMaxDefault } from "./collect-text.ts";
 import { answerTimeoutMs, askJson } from "./http.ts";
 import { AnswerTooLong, Unverifiable } from "./unverifiable.ts";
 
@@ -140,18 +140,22 @@ export class BrokerClient {
   }
 }
 
-/** Like `fetch`, but limits the answer, which may never end. @throws SteleError caused by AnswerTooLong, not to be retried. */
+/** Like `fetch`, but limits the answer, which may never end. Its body throws a SteleError caused by AnswerTooLong, not to be retried. */
 async function fetchBounded(
   url: Parameters<typeof fetch>[0],
   init: RequestInit | undefined,
-  bound: { readonly name: string; readonly bytesMax: number },
+  { name, bytesMax }: { readonly name: string; readonly bytesMax: number },
 ): Promise<Response> {
   const response = await fetch(url, init);
-  if (response.body === null) return response;
-  try {
-    return new Response(await collectText(response.body, bound), response);
-  } catch (cause) {
-    if (cause instanceof AnswerTooLong) throw new SteleError(cause.message, { retry: false, cause });
-    throw cause;
-  }
+  let bytes = 0;
+  // Read by the client: a body that breaks off is no server that does not answer.
+  const bounded = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+    transform: (chunk, controller) => {
+      bytes += chunk.length;
+      if (bytes <= bytesMax) return controller.enqueue(chunk);
+      const cause = new AnswerTooLong(`${name} returned more than ${bytesMax} bytes`);
+      throw new SteleError(cause.message, { retry: false, cause });
+    },
+  });
+  return response.body === null ? response : new Response(response.body.pipeThrough(bounded), response);
 }
