@@ -174,6 +174,18 @@ describe("a client", () => {
     expect(requests).toHaveLength(tries);
   });
 
+  it.each(["", "OK", "{'status': 'up'}"])("takes %j that a server calls JSON for no broker's answer", async (text) => {
+    const headers = { "content-type": "application/json" };
+    const { requests, fetch } = answering(() => new Response(text, { headers }));
+    for (const call of [(stele: Stele) => stele.exist("t"), (stele: Stele) => stele.admin.figures(), firstOutcome]) {
+      await expect(call(new Stele({ url, fetch }))).rejects.toMatchObject({
+        retry: false,
+        message: expect.stringContaining("does not answer like a broker: status 200, no JSON"),
+      });
+    }
+    expect(requests).toHaveLength(3);
+  });
+
   it.each([
     ["a call", (stele: Stele) => stele.exist("t")],
     ["a tail", (stele: Stele) => stele.subscribe("t", { reconnectMsMax: 1 }).opened()],

@@ -119,11 +119,17 @@ export async function readAnswer(response: Response, url: string): Promise<HttpA
     return { status, value: JSON.parse(text), ...advice };
   } catch {
     // Without a length or chunks, as some proxies answer, a cut body looks complete.
-    if (response.ok && jsonType.test(headers.get("content-type") ?? "")) {
+    if (response.ok && jsonType.test(headers.get("content-type") ?? "") && lacksEnd(text)) {
       throw new SteleError(`${url} sent only a part of its JSON`, { retry: true });
     }
     throw toForeignAnswer(url, { status, ...advice }, `status ${status}, no JSON`);
   }
+}
+
+/** Whether a text begins as an answer of a broker, but does not end as one. Other texts, such as an empty one, are those of servers that are no brokers. */
+function lacksEnd(text: string): boolean {
+  const [first = "", last] = [text.trimStart()[0], text.trimEnd().at(-1)];
+  return (first === "{" && last !== "}") || (first === "[" && last !== "]");
 }
 
 /** Whether a status says that the same request may succeed later (RFC 9110, section 15). A proxy in front of the broker may have sent the status. */
