@@ -213,6 +213,7 @@ describe("a client", () => {
     ["publishMany", firstOutcome],
     ["state", (stele) => stele.state("t")],
     ["a list of topics", (stele) => stele.topics().next()],
+    ["a page of topics", (stele) => stele.list()],
     ["getEvent", (stele) => stele.getEvent("e")],
     ["a list for operators", (stele) => stele.admin.subscriptions().next()],
     ["an admin call", (stele) => stele.admin.figures()],
@@ -224,6 +225,23 @@ describe("a client", () => {
     const { fetch } = answering(() => Response.json({ status: "up" }));
     const list = new Stele({ url, fetch }).admin.subscriptions().next();
     await expect(list).rejects.toThrow(`${url} does not answer like a broker: no page of a list`);
+  });
+
+  it.each<[string, unknown, string, (stele: Stele) => Promise<unknown>]>([
+    ["a publish", {}, "no result of a publish", (stele) => stele.publish("t", "x")],
+    ["publishMany", {}, "no result of a publish", firstOutcome],
+    ["a list of topics", {}, "no page of topics", (stele) => stele.topics().next()],
+    ["a page of topics", {}, "no page of topics", (stele) => stele.list()],
+    ["state", "x", "a result that is not an object", (stele) => stele.state("t")],
+    ["exist", {}, "a result that is not a boolean", (stele) => stele.exist("t")],
+  ])("names the address of a server that answers %s with the result %j", async (...[what, result, why, call]) => {
+    const body = { jsonrpc: "2.0", id: 0, result };
+    const { fetch } = answering(() => Response.json(what === "publishMany" ? [body] : body));
+    await expect(call(new Stele({ url, fetch }))).rejects.toMatchObject({
+      name: "SteleError",
+      code: undefined,
+      message: `${url} does not answer like a broker: ${why}`,
+    });
   });
 
   it.each([

@@ -6,7 +6,7 @@ import { randomKey } from "./lib/random-key.ts";
 import type { CallOptions } from "./options.ts";
 import { mayRepeat, toPauseMs, withRetries } from "./retries.ts";
 import { callRpc, callRpcBatch, type RpcCall, type RpcOutcome, toObject } from "./rpc.ts";
-import { withUnknownOutcome, SteleError, transactionTimeout } from "./stele-error.ts";
+import { withUnknownOutcome, SteleError, toProtocolError, transactionTimeout } from "./stele-error.ts";
 
 /** Content of an event. The client sends bytes (a buffer, or a view of one) as they are, text as UTF-8, and anything else as JSON with `svc-format`. */
 export type Content = string | ArrayBuffer | ArrayBufferView | object;
@@ -64,7 +64,7 @@ export async function publishOne(
   options: CallOptions,
 ): Promise<Published> {
   const call = toCall(publication, rest);
-  return withRetries(async () => toPublished(await callRpc(transport, call, options)), {
+  return withRetries(async () => toPublished(transport.base, await callRpc(transport, call, options)), {
     retries,
     isRepeatable: hasPublishKey(call),
     signal: options.signal,
@@ -100,7 +100,7 @@ async function publishBatch(
     const failed: SteleError[] = [];
     const answers = await ask(transport, pending, options);
     pending = pending.filter((call, index) => {
-      const outcome = withDoubt(toOutcome(call, answers[index]), doubtful.has(call));
+      const outcome = withDoubt(toOutcome(transport.base, call, answers[index]), doubtful.has(call));
       outcomes.set(call, outcome);
       if (outcome.status === "published" || tries >= retries || !mayRepeat(outcome.error, hasPublishKey(call)))
         return false;
@@ -134,11 +134,11 @@ async function ask(
   }
 }
 
-function toOutcome(call: RpcCall, answer: RpcOutcome | undefined): PublishOutcome {
+function toOutcome(base: string, call: RpcCall, answer: RpcOutcome | undefined): PublishOutcome {
   const topic = String(call.params["topic"]);
   try {
     if (answer === undefined || "error" in answer) throw answer?.error;
-    return { status: "published", ...toPublished(answer.result) };
+    return { status: "published", ...toPublished(base, answer.result) };
   } catch (error) {
     if (!(error instanceof SteleError)) throw error;
     return { status: "failed", topic, error };
@@ -150,9 +150,10 @@ function withDoubt(outcome: PublishOutcome, isDoubtful: boolean): PublishOutcome
   return { ...outcome, error: withUnknownOutcome(outcome.error) };
 }
 
-function toPublished(result: unknown): Published {
-  const { topic, eventId, status } = toObject(result) as SendResult; // The broker guarantees this shape.
+function toPublished(base: string, result: unknown): Published {
+  const { topic, eventId, status } = toObject(base, result) as SendResult; // The broker guarantees this shape.
   if (status === "SUCCESS") return { topic, eventId };
+  if (typeof status !== "string") throw toProtocolError(base, "no result of a publish");
   throw new SteleError("transaction timed out, its fate is not known yet", { code: transactionTimeout, retry: true });
 }
 

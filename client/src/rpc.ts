@@ -1,6 +1,6 @@
 import { findRestError, type HttpAnswer, type HttpTransport, isRecord, toForeignAnswer } from "./http-transport.ts";
 import type { CallOptions } from "./options.ts";
-import { SteleError, toFailure } from "./stele-error.ts";
+import { SteleError, toFailure, toProtocolError } from "./stele-error.ts";
 
 export interface RpcCall {
   readonly method: string;
@@ -21,10 +21,10 @@ export async function callRpc(transport: HttpTransport, call: RpcCall, options: 
   return outcome.result;
 }
 
-/** Reads the result of a method that returns an object. @throws SteleError for anything else. */
-export function toObject(result: unknown): object {
+/** Reads the result of a method that returns an object. `base` is the server's address. @throws SteleError for anything else. */
+export function toObject(base: string, result: unknown): object {
   if (isRecord(result)) return result;
-  throw new SteleError(`not an object: ${JSON.stringify(result)}`, { retry: false });
+  throw toProtocolError(base, "a result that is not an object");
 }
 
 /** Sends several calls in one request. The outcomes are in the order of the calls. @throws SteleError if the request fails, or a call has no response. */
@@ -48,11 +48,11 @@ export async function callRpcBatch(
   });
 }
 
-/** Reads a boolean, which the broker's JSON-RPC interface writes as text. @throws SteleError for anything else. */
-export function toBoolean(result: unknown): boolean {
+/** Reads a boolean, which the broker's JSON-RPC interface writes as text. `base` is the server's address. @throws SteleError for anything else. */
+export function toBoolean(base: string, result: unknown): boolean {
   if (result === "true" || result === true) return true;
   if (result === "false" || result === false) return false;
-  throw new SteleError(`not a boolean: ${JSON.stringify(result)}`, { retry: false });
+  throw toProtocolError(base, "a result that is not a boolean");
 }
 
 async function send(transport: HttpTransport, body: string, options: CallOptions): Promise<HttpAnswer> {

@@ -15,6 +15,7 @@ import { getReadiness, type Readiness } from "./readiness.ts";
 import { getRights, type Rights } from "./rights.ts";
 import { retriesDefault, withRetries } from "./retries.ts";
 import { callRpc, toBoolean, toObject } from "./rpc.ts";
+import { toProtocolError } from "./stele-error.ts";
 import { type ReceivedCloudEvent, toReceivedCloudEvent } from "./tail/received-cloud-event.ts";
 import { toReceivedEvent, type ReceivedEvent } from "./tail/received-event.ts";
 import { Tail, type SubscribeOptions } from "./tail/tail.ts";
@@ -53,27 +54,30 @@ export class Stele {
 
   /** Opens a topic. Resolves to true also if the topic is open already. */
   async open(topic: string, options: CallOptions = {}): Promise<boolean> {
-    return toBoolean(await this.#call("open", { topic }, options));
+    return toBoolean(this.#transport.base, await this.#call("open", { topic }, options));
   }
 
   /** Closes a topic: its events stay readable, but publishing to it fails. */
   async close(topic: string, options: CallOptions = {}): Promise<boolean> {
-    return toBoolean(await this.#call("close", { topic }, options));
+    return toBoolean(this.#transport.base, await this.#call("close", { topic }, options));
   }
 
   /** Whether a topic exists, open or closed. */
   async exist(topic: string, options: CallOptions = {}): Promise<boolean> {
-    return toBoolean(await this.#call("exist", { topic }, options));
+    return toBoolean(this.#transport.base, await this.#call("exist", { topic }, options));
   }
 
   /** A topic with the number of its events and the block of the latest one. */
   async state(topic: string, options: CallOptions = {}): Promise<TopicState> {
-    return toObject(await this.#call("state", { topic }, options)) as TopicState; // The broker guarantees this shape.
+    return toObject(this.#transport.base, await this.#call("state", { topic }, options)) as TopicState; // The broker guarantees this shape.
   }
 
   /** One page of topics, in the order in which they were opened. */
   async list({ pageIndex = 0, pageSize = 10, ...options }: ListOptions = {}): Promise<TopicPageBody> {
-    return toObject(await this.#call("list", { pageIndex, pageSize }, options)) as TopicPageBody; // The broker guarantees this shape.
+    const { base } = this.#transport;
+    const page = toObject(base, await this.#call("list", { pageIndex, pageSize }, options)) as TopicPageBody; // The broker guarantees this shape.
+    if (!Array.isArray(page.topicInfoList)) throw toProtocolError(base, "no page of topics");
+    return page;
   }
 
   /** All topics that the caller may read, page by page. */
@@ -106,7 +110,7 @@ export class Stele {
 
   /** The proof that an event is on the chain; `@stele/client/proof` verifies it. */
   async getProof(eventId: string, options: CallOptions = {}): Promise<Proof> {
-    return toObject(await this.#call("getProof", { eventId }, options)) as Proof; // verifyProof checks it.
+    return toObject(this.#transport.base, await this.#call("getProof", { eventId }, options)) as Proof; // verifyProof checks it.
   }
 
   /** Whether the broker's groups can serve, and why not. The client does not repeat this call: "not ready" is an answer too. */
