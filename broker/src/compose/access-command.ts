@@ -4,6 +4,7 @@ import { auditCommand } from "./audit.ts";
 import { createApiKeys } from "./access.ts";
 import { requireFolder } from "./folder.ts";
 import { isClustered } from "../config/derived.ts";
+import { isActionFlag } from "../config/flags.ts";
 import { loadConfig } from "../config/load-config.ts";
 import type { Config } from "../config/settings.ts";
 import { silentLogger } from "../lib/logger.ts";
@@ -55,7 +56,7 @@ export class UsageError extends Error {}
 const triesMax = 20;
 
 /**
- * Splits the arguments. Every flag that is not in `ownFlags` is a setting of the broker, and has a value.
+ * Splits the arguments. Every flag that is not in `ownFlags` is a setting of the broker, and has a value, unless it asks for an action, as --check-config.
  * @throws WrongFormat for an unknown or missing output format.
  */
 export function readWords(argv: readonly string[], ownFlags: readonly string[] = []): CommandWords {
@@ -69,7 +70,8 @@ export function readWords(argv: readonly string[], ownFlags: readonly string[] =
     else if (given.has(flag)) given.get(flag)?.push(inline ?? words[(index += 1)] ?? "");
     else {
       settings.push(word);
-      if (inline === undefined) settings.push(...words.slice((index += 1), index + 1)); // Nothing for the last word: its value is missing.
+      const hasNext = inline === undefined && !isActionFlag(flag);
+      if (hasNext) settings.push(...words.slice((index += 1), index + 1)); // Nothing for the last word: its value is missing.
     }
   }
   return { format, settings, positional, given };

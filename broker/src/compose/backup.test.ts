@@ -84,6 +84,19 @@ describe("stele backup while no broker runs", () => {
   });
 
   it.each([
+    ["--check-config", /"x"/],
+    ["--version", /^stele /],
+  ])("takes no word for a value of %s", async (flag, says) => {
+    for (const argv of [
+      [target, flag, "--data-dir", "x"],
+      [flag, target, "--data-dir", "x"],
+    ]) {
+      const outcome = await runBackupCommand("backup", argv, { env: {}, log: () => {} });
+      expect(outcome).toMatchObject({ exitCode: 0, problem: "", output: expect.stringMatching(says) });
+    }
+  });
+
+  it.each([
     ["no folder", ["--data-dir", "x"], /^Usage: stele backup DIR/],
     ["two folders", ["a", "--data-dir", "x", "b"], /^stele backup: there are more arguments/],
     ["a setting without a value", ["a", "--data-dir"], /^stele backup: --data-dir needs a value/],

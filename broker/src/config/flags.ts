@@ -20,6 +20,11 @@ const actionFlags: Readonly<Record<string, Action>> = {
   "--version": "version",
 };
 
+/** Whether a flag asks for an action, and so has no value. */
+export function isActionFlag(flag: string): boolean {
+  return Object.hasOwn(actionFlags, flag);
+}
+
 /** Reads `--flag value` and `--flag=value`. Known flags are those in `valueFlags`, `--config` and the flags of actions. */
 export function parseFlags(argv: readonly string[], valueFlags: readonly string[]): Flags {
   const reader = new FlagReader([...valueFlags, configFlag]);
