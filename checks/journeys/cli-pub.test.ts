@@ -57,6 +57,15 @@ describe("stele pub, when a publish fails or its outcome is unknown", () => {
     expect(await stele().state("latin")).toMatchObject({ sequenceNumber: 0 });
   });
 
+  it("stele advises no stdin for an argument that is not UTF-8 of another command than pub", async () => {
+    const script = `exec "$0" "$1" backup "$(printf 'caf\\351')"`;
+    const run = await runStele([], { program: ["sh", "-c", script, process.execPath, mainFile] });
+    expect(run).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/not UTF-8.*use a path or a name without them\n$/),
+    });
+  });
+
   it("stele pub --once, after a lost answer, says that the outcome is unknown, and prints for each event the key that makes a repeat safe", async () => {
     await stele().open("lost");
     const run = await pub(["lost", "--once", "-o", "ndjson"], { input: "1\n2\n", url: await startLosingProxy() });
