@@ -8,7 +8,7 @@ import { addressOfNode, isClustered, servesChain } from "./config/derived.ts";
 import { flagName } from "./config/setting.ts";
 import type { Config } from "./config/settings.ts";
 import type { GroupHealth } from "./engine/broker.ts";
-import { operatorsListener } from "./gateway/http-server.ts";
+import { operatorsListener } from "./gateway/admin/operators-path.ts";
 import { version } from "./version.ts";
 
 /** A started broker: its addresses, its data folder and the state of its groups. */

@@ -1,8 +1,8 @@
 import { adminPath, operationNames, quote, restPathOf } from "@stele/wire";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "../lib/logger.ts";
-import type { Audience } from "./admin/admin-plugin.ts";
-import { isOperatorsPath } from "./admin/operators-path.ts";
+import type { AdminOptions, Audience } from "./admin/admin-plugin.ts";
+import { isOperatorsPath, operatorsListener } from "./admin/operators-path.ts";
 import { sendProblem } from "./admin/v1/problem.ts";
 import { headersMax } from "./limits.ts";
 import { isCloudEventRequest } from "./rest/cloud-events.ts";
@@ -17,7 +17,11 @@ const adviceOnOperators = "operators have a port of their own, adminPort; stele 
 export interface FallbackOptions {
   readonly basePath: string;
   /** Whom the listener serves; everybody if left out. */
-  readonly audience: Audience | undefined;
+  readonly audience?: Audience | undefined;
+  /** The started listeners. */
+  readonly listeners?: AdminOptions["listeners"];
+  /** The chain that one of them offers. */
+  readonly chain?: object | undefined;
   readonly logger: Logger;
 }
 
@@ -25,7 +29,7 @@ export interface FallbackOptions {
  * Answers requests that have no route, and errors that no route answers. Under `/rest` a failure has HTTP status 200 (docs/errors.md); elsewhere, and for
  * CloudEvents, the status gives the kind of failure. The admin API answers problems.
  */
-export function createFallbacks({ basePath, audience, logger }: FallbackOptions) {
+export function createFallbacks({ basePath, audience, listeners, chain, logger }: FallbackOptions) {
   const restPath = `${basePath}/rest`;
   const adminApiPath = `${basePath}${adminPath}/`;
   const isRest = ({ raw }: FastifyRequest) => {
@@ -34,10 +38,12 @@ export function createFallbacks({ basePath, audience, logger }: FallbackOptions)
   };
   // Senders of CloudEvents read only the status: 200 would make them drop the event.
   const hasStatus = (request: FastifyRequest): boolean => !isRest(request) || isCloudEventRequest(request);
+  const hasOperators = (): boolean => listeners?.().some(({ name }) => name === operatorsListener) === true;
   const advise = (request: FastifyRequest): string => {
     if (isRest(request) && audience !== "operators") return adviseRest(request.method, basePath);
-    const isForOperators = isOperatorsPath(request, basePath) || toPath(request.raw.url ?? "") === `${basePath}/chain`;
-    if (isForOperators && audience === "clients") return adviceOnOperators;
+    const isChain = chain !== undefined && toPath(request.raw.url ?? "") === `${basePath}/chain`;
+    const isForOperators = isChain || isOperatorsPath(request, basePath);
+    if (isForOperators && audience === "clients" && hasOperators()) return adviceOnOperators;
     return `GET ${basePath}/ lists what there is`;
   };
   const context = { logger, operation: "none" };

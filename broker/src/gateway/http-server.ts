@@ -10,7 +10,7 @@ import type { Logger } from "../lib/logger.ts";
 import { once } from "../lib/once.ts";
 import { type AdminOptions, type Audience, type MetricsPage, registerAdmin } from "./admin/admin-plugin.ts";
 import { AsyncApiPage } from "./admin/async-api.ts";
-import { isOperatorsPath } from "./admin/operators-path.ts";
+import { isOperatorsPath, operatorsListener } from "./admin/operators-path.ts";
 import { registerAdminApi } from "./admin/v1/admin-api.ts";
 import { createCallerGuard } from "./callers/caller-guard.ts";
 import { registerLogIns } from "./callers/http-log-ins.ts";
@@ -114,9 +114,6 @@ export interface HttpServerOptions {
   /** Protocols over WebSocket that the clients' listener serves; those of `upgrades` if left out. */
   readonly clientsRoutes?: readonly UpgradeRoute[] | undefined;
 }
-
-/** Name of the listener that serves operators alone. */
-export const operatorsListener = "Operators";
 
 /**
  * Serves REST, JSON-RPC, tails, admin, the chain, the console, the documentation and protocols over WebSocket on one port. `listen` returns the base
@@ -280,7 +277,7 @@ const fastifyDefaults = {
 function createApp(options: AppOptions, isClosing: () => boolean): App {
   const { broker, operator, logger, basePath, version, audience } = options;
   const chain = audience === "clients" ? undefined : options.chain;
-  const fallbacks = createFallbacks({ basePath, audience, logger });
+  const fallbacks = createFallbacks(options);
   const answersCaller = createCallerGuard({
     allowedHosts: options.allowedHosts ?? [],
     allowedOrigins: options.allowedOrigins ?? [],

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { GroupHealth } from "../../engine/broker.ts";
 import { parseSubscriptionId } from "../../domain/subscription.ts";
 import { sampleSubscription, sampleSubscriptionId } from "../testing/recording-broker.ts";
+import { operatorsListener } from "./operators-path.ts";
 import { serve, testMetrics } from "../testing/serve.ts";
 
 const ready: GroupHealth = { groupId: "1", ready: true, reason: undefined, indexedBlock: 5 };
@@ -22,6 +23,10 @@ interface OpenApi {
       };
     };
   };
+}
+
+function listeners() {
+  return [{ name: operatorsListener, address: "http://127.0.0.1:8081" }];
 }
 
 function refuse(): never {
@@ -248,14 +253,23 @@ it.each(["/metrics", "/admin/listSubscription", "/admin/skippedEntries", "/chain
   },
 );
 
-it.each(["/metrics", "/admin/v1/subscriptions", "/chain"])(
-  "names the operators' port in the answer to %s at the clients' listener",
-  async (path) => {
-    await using clients = await serve({}, { audience: "clients" });
+describe("the answer to a path for operators at the clients' listener", () => {
+  const chain = { read: () => Promise.resolve('"0x7"') };
+
+  it.each([
+    ["/metrics", { listeners }, true],
+    ["/admin/v1/subscriptions", { listeners }, true],
+    ["/chain", { listeners, chain }, true],
+    ["/chain", { listeners }, false],
+    ["/chain", { listeners: () => [], chain }, false],
+    ["/metrics", {}, false],
+  ])("names the operators' port for %s with %o only if it serves the path: %s", async (path, options, names) => {
+    await using clients = await serve({}, { audience: "clients", ...options });
     const { message } = (await (await fetch(`${clients.url}${path}`)).json()) as { readonly message: string };
-    expect(message).toContain("operators have a port of their own, adminPort");
-  },
-);
+    const advice = names ? "operators have a port of their own, adminPort" : "GET / lists what there is";
+    expect(message).toContain(advice);
+  });
+});
 
 it.each([
   [8.64e15, { expiresAt: "+275760-09-13T00:00:00.000Z" }],

@@ -1,6 +1,9 @@
 import type { FastifyRequest } from "fastify";
 import { toPath } from "../shared/base-path.ts";
 
+/** Name of the listener that serves operators alone. */
+export const operatorsListener = "Operators";
+
 /** Paths for operators only. `/chain` is not among them: a wallet in a page may read the chain if its origin is allowed. */
 const operatorsPaths = ["/admin", "/metrics"] as const;
 
