@@ -8,7 +8,24 @@ import { operatorsListener } from "./operators-path.ts";
 import { serve, testMetrics } from "../testing/serve.ts";
 
 const ready: GroupHealth = { groupId: "1", ready: true, reason: undefined, indexedBlock: 5 };
+/** A group with every field that the health of a group can have. */
+const whole: Required<GroupHealth> = {
+  ...ready,
+  reason: "r",
+  warning: "w",
+  transactionFailure: "t",
+  role: "follows",
+  subscriptions: 1,
+  held: { suspended: 1, paused: 1, locked: 1 },
+  lag: { events: 1, seconds: 1 },
+  headBlock: 6,
+  chain: { chainId: 1 },
+};
 const notReady: GroupHealth = { groupId: "2", ready: false, reason: "chain cannot be reached", indexedBlock: 3 };
+
+interface ReadinessSchema {
+  readonly properties: { readonly groups: { readonly items: { readonly properties: object } } };
+}
 
 /** The part of the OpenAPI document that describes readiness. */
 interface OpenApi {
@@ -17,7 +34,7 @@ interface OpenApi {
       readonly get: {
         readonly responses: {
           readonly 200: {
-            readonly content: { readonly "application/json": { readonly schema: { readonly properties: object } } };
+            readonly content: { readonly "application/json": { readonly schema: ReadinessSchema } };
           };
         };
       };
@@ -157,7 +174,7 @@ describe("health", () => {
     ["of a cluster", { node: () => ({ address: "node-a:8080", isMember: true, reason: undefined }) }, "node"],
     ["to a caller who may not see more than the status", { authorize: refuse }, "status"],
   ] as const)("ready %s is as /openapi.json describes it", async (_whose, broker, last) => {
-    await using server = await serve({ health: () => [ready], ...broker });
+    await using server = await serve({ health: () => [ready, whole], ...broker });
     const document = (await (await fetch(`${server.url}/openapi.json`)).json()) as OpenApi;
     const { schema } = document.paths["/health/ready"].get.responses[200].content["application/json"];
     const body = (await (await fetch(`${server.url}/health/ready`)).json()) as object;
@@ -165,6 +182,8 @@ describe("health", () => {
     expect([validate(body), validate.errors]).toEqual([true, null]);
     expect(Object.keys(body)).toContain(last);
     expect(Object.keys(schema.properties)).toEqual(expect.arrayContaining(Object.keys(body)));
+    const groupFields = Object.keys(schema.properties.groups.items.properties);
+    expect(groupFields.toSorted()).toEqual(Object.keys(whole).toSorted());
   });
 
   it.each([
