@@ -211,12 +211,16 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     const headers = { authorization: `Bearer ${clerk}` };
     for (const name of ["open", "publish"]) await fetch(`${broker.url}/rest/${name}?${query}`, { headers });
     const page = await browser.open(`${operatorsUrl()}/console/chain`);
+    await page.getByRole("dialog", { name: "This broker asks for a key" }).waitFor();
+    let asked = 0;
+    page.on("request", (request) => void (asked += Number(request.url().endsWith("/access"))));
     await giveKey(page, operator);
     await page.getByText(/^in-a-block: event 1/).click();
     await page.getByRole("link", { name: /seen/ }).click();
     await page.getByRole("tabpanel").getByText("seen", { exact: true }).waitFor();
     await page.getByText("operator", { exact: true }).waitFor();
     expect(await page.getByRole("link", { name: "in-a-block" }).count()).toBe(0);
+    expect(asked).toBe(1); // With the key, and not again for each view.
     await page.getByRole("link", { name: "Prove it" }).click();
     await page.getByRole("button", { name: "Verify" }).waitFor();
     expect(await page.getByRole("alert").count()).toBe(0);

@@ -18,8 +18,9 @@ export function useRights(): Rights | undefined {
       if (isKeyWanted) session.renew();
       return rights;
     },
+    staleTime: pollMs, // Many views show what the rights allow, and mount with each opened event.
     refetchInterval: pollMs,
-    refetchOnWindowFocus: true, // Even while the key is refused: somebody may come back from a log-in in another tab.
+    refetchOnWindowFocus: "always", // Even while the key is refused: somebody may come back from a log-in in another tab.
   });
   return data;
 }
