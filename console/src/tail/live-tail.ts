@@ -3,7 +3,7 @@ import { blockOfPlace } from "../lib/event-id.ts";
 import { EventBuffer } from "./event-buffer.ts";
 
 /** Rows that a tail keeps unless its view shows fewer. */
-const eventsMaxDefault = 10_000;
+const eventsKeptMax = 10_000;
 /** Characters of the contents and extensions of the rows that a tail keeps: about 64 MiB of memory. */
 const charactersMax = 32 * 2 ** 20;
 
@@ -49,7 +49,7 @@ export class LiveTail {
   #isNotifying = false;
   #resync: Resync | undefined;
 
-  constructor(stele: Stele, query: TailQuery, { onFrame, eventsMax = eventsMaxDefault }: LiveTailOptions) {
+  constructor(stele: Stele, query: TailQuery, { onFrame, eventsMax = eventsKeptMax }: LiveTailOptions) {
     this.#stele = stele;
     this.#onFrame = onFrame;
     this.events = new EventBuffer({ eventsMax, charactersMax });
