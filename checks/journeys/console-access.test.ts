@@ -154,6 +154,10 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     await page.getByRole("dialog").locator("input:invalid").waitFor();
     await giveKey(page, ` ${clerk}\t`);
     await page.getByText("clerk", { exact: true }).waitFor();
+    await page.evaluate(`for (const name of Object.keys(sessionStorage)) sessionStorage.setItem(name, "ключ")`);
+    await page.reload();
+    await giveKey(page, clerk);
+    await page.getByText("clerk", { exact: true }).waitFor();
     await page.context().close();
   });
 

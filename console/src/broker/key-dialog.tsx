@@ -2,10 +2,8 @@ import type { FormEvent, ReactNode } from "react";
 import { Dialog } from "../ui/dialog.tsx";
 import { logIns, toLogInAddress } from "./addresses.ts";
 import { keepFragment } from "./kept-fragment.ts";
+import { keyPattern } from "./session.ts";
 import { useSession, useSessionState } from "./session-context.tsx";
-
-/** Characters that a header can carry. With another key, no call could be made, and nothing would ask for a better key. */
-const keyPattern = String.raw`\s*[\x21-\x7e]+\s*`;
 
 /** Asks for a key or a log-in by an identity provider, once the broker requires one. A key stays in this tab. */
 export function KeyDialog(): ReactNode {
@@ -34,7 +32,7 @@ export function KeyDialog(): ReactNode {
             type="password"
             required
             autoComplete="off"
-            pattern={keyPattern}
+            pattern={String.raw`\s*${keyPattern}\s*`}
             title="Letters, digits and signs of ASCII, without spaces"
           />
         </label>

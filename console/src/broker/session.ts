@@ -7,6 +7,9 @@ const credentialRefused = 100701;
 /** Name under which this tab's storage keeps the key. It contains the path, because brokers at one origin have different keys. */
 const storageName = `stele-key:${consolePath}`;
 
+/** Pattern of a key: characters that a header can carry. With another key, no call could be made, and nothing would ask for a better one. */
+export const keyPattern = String.raw`[\x21-\x7e]+`;
+
 /** How often the client repeats a failed call before a person sees the failure. */
 const retries = 1;
 
@@ -30,7 +33,7 @@ export interface SessionState {
 export class Session {
   readonly #listeners = new Set<() => void>();
   readonly #storage = findStorage();
-  #key = this.#storage?.getItem(storageName) ?? undefined;
+  #key = findKey(this.#storage);
   #state = toState(this.#key);
 
   get state(): SessionState {
@@ -78,6 +81,12 @@ export function findStorage(): Storage | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** The stored key, if it is one that a person could give: an earlier version of the console stored any text. */
+function findKey(storage: Storage | undefined): string | undefined {
+  const key = storage?.getItem(storageName) ?? "";
+  return new RegExp(`^${keyPattern}$`).test(key) ? key : undefined;
 }
 
 function toState(key: string | undefined): SessionState {
