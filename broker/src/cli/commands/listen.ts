@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import type { ReceivedEvent } from "@stele/client";
 import type { Command } from "commander";
 import { signMessage } from "../../lib/webhook-signature.ts";
-import { describeNetworkFailure } from "../../lib/network-failure.ts";
+import { describeNetworkFailure, isBlockedPort } from "../../lib/network-failure.ts";
 import { checkHttpUrl } from "../http-url.ts";
 import { type CliIo, CommandFailed, UsageError } from "../io.ts";
 import { first, openTail, sinceOption, startOf } from "../open-tail.ts";
@@ -125,8 +125,7 @@ function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return "no answer";
   if (error.name === "AbortError") return "the command was ended before the answer";
   if (error.name === "TimeoutError") return `no answer in ${answerTimeoutMs / 1_000} s`;
-  // Of undici, without a code: the Fetch standard blocks some ports, such as 6000 and 10080. A broker calls receivers there.
-  if (error.cause instanceof Error && error.cause.message === "bad port") return "this command cannot call that port";
+  if (isBlockedPort(error.cause)) return "this command cannot call that port"; // A broker calls receivers there.
   return describeNetworkFailure(error.cause instanceof Error ? error.cause : error);
 }
 

@@ -28,5 +28,11 @@ it("reports a broker that accepts the connection, but does not answer within 10 
 
 it("reports a port that the Fetch standard blocks", async () => {
   const findings = await examineAddress("http://127.0.0.1:6000", new AbortController().signal);
-  expect(findings).toMatchObject([{ status: "failed", detail: "http://127.0.0.1:6000 does not answer (bad port)" }]);
+  expect(findings).toMatchObject([
+    {
+      status: "failed",
+      detail: "http://127.0.0.1:6000 does not answer (bad port)",
+      advice: expect.stringMatching(/start the broker with another --port$/),
+    },
+  ]);
 });

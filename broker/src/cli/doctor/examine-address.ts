@@ -1,3 +1,4 @@
+import { isBlockedPort } from "../../lib/network-failure.ts";
 import { withoutPassword } from "../http-url.ts";
 import type { Finding } from "./finding.ts";
 
@@ -41,9 +42,11 @@ export async function examineAddress(url: string, signal: AbortSignal): Promise<
 /** Why `fetch` got no answer, and what to do. */
 function explain(error: unknown, url: string): { readonly detail: string; readonly advice: string } {
   const cause: unknown = error instanceof Error ? error.cause : undefined;
-  // An error without a code says why `fetch` did not even try, such as "bad port" for a port that the Fetch standard blocks.
+  // An error without a code says why `fetch` did not even try.
   const reason = cause instanceof Error ? ` (${"code" in cause ? String(cause.code) : cause.message})` : "";
-  const advice = "start the broker with stele start, or name another address with --url";
+  const advice = isBlockedPort(cause)
+    ? "programs that call by fetch connect to no such port: start the broker with another --port"
+    : "start the broker with stele start, or name another address with --url";
   const certificate =
     "if Node.js does not trust the broker's certificate, name the file with its authority's certificate by NODE_EXTRA_CA_CERTS";
   return {
