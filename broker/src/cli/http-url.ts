@@ -1,26 +1,30 @@
 import { UsageError } from "./io.ts";
 
 /**
+ * Behind a port, an `@` in the first segment of the path: in `https://me:12/secret@host`, the beginning of a password is taken for the port. A path of a server
+ * can have its `@` as %40.
+ */
+const misread = /^\s*https?:\/\/[^/?#@]*:\d*[/?][^/?#@]+@/i;
+
+/**
  * Checks a URL that the user gives; `name` says where. `localhost:3000` is a URL too, but of the scheme `localhost`. A user name and a password are refused,
  * because no request would carry them. No message shows them: a password with `#` or `/` makes a text that is no URL, one of another scheme, or one of the host
- * that was meant as the user name.
+ * that was meant as the user name. The last is not noticed if the password has digits up to its first `/`, and a second one.
  * @throws UsageError unless the text is an http or https URL.
  */
 export function checkHttpUrl(text: string, name: string): void {
   const url = findHttpUrl(text);
   if (url === undefined)
     throw new UsageError(text.includes("@") ? `${name} is not an http(s) URL` : `not an http(s) URL: ${text}`);
-  if (hasPassword(url) || url.hash.includes("@")) throw new UsageError(`${name} contains a user name or a password`);
+  if (!mayHavePassword(text, url)) return;
+  throw new UsageError(`${name} contains a user name or a password; write any other @ as %40`);
 }
 
-/**
- * A URL of the user as it may be shown. Earlier versions also stored one with a password; and in `https://me:12/secret@host` the beginning of a password is
- * taken for the port.
- */
+/** A URL of the user as it may be shown. Earlier versions also stored one with a password. */
 export function withoutPassword(text: string): string {
   const url = findHttpUrl(text);
-  const mayHavePassword = url === undefined || hasPassword(url) || /^\s*https?:.*[:?#].*@/is.test(text);
-  return mayHavePassword ? text.replace(/^(https?:\/\/)?.*@/is, "$1…@") : text;
+  const isShown = url !== undefined && !mayHavePassword(text, url);
+  return isShown ? text : text.replace(/^(https?:\/\/)?.*@/is, "$1…@");
 }
 
 function findHttpUrl(text: string): URL | undefined {
@@ -28,6 +32,6 @@ function findHttpUrl(text: string): URL | undefined {
   return url !== undefined && /^https?:$/.test(url.protocol) ? url : undefined;
 }
 
-function hasPassword({ username, password }: URL): boolean {
-  return username !== "" || password !== "";
+function mayHavePassword(text: string, { username, password, hash }: URL): boolean {
+  return username !== "" || password !== "" || hash.includes("@") || misread.test(text);
 }

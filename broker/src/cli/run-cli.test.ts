@@ -208,19 +208,24 @@ it("tail --template prints a long content whole, and the template's tab, but no 
 
 it.each(["http://me@host", "http://:secret@host"])("listen refuses the receiver %s, as a broker does", async (url) => {
   const { code, stderr } = await run(["listen", "t", "--forward", url], {});
-  expect({ code, stderr }).toEqual({ code: 2, stderr: "stele: --forward contains a user name or a password\n" });
+  const says = "stele: --forward contains a user name or a password; write any other @ as %40\n";
+  expect({ code, stderr }).toEqual({ code: 2, stderr: says });
   expect(sent).toEqual([]);
 });
 
-it.each(["https://me:pa#secret@host", "https://me:12#secret@host", "me:secret@host", "https://me:secret@host"])(
-  "%s is refused as the broker's URL, without the password",
-  async (url) => {
-    const { code, stderr } = await run(["topics", "list", "--url", url], {});
-    expect(code).toBe(2);
-    expect(stderr).toMatch(/^stele: the address of the broker (?:is not|contains)/);
-    expect(stderr).not.toContain("secret");
-  },
-);
+it.each([
+  "https://me:pa#secret@host",
+  "https://me:12#secret@host",
+  "https://me:12/secret@host",
+  "https://me:12?secret@host",
+  "me:secret@host",
+  "https://me:secret@host",
+])("%s is refused as the broker's URL, without the password", async (url) => {
+  const { code, stderr } = await run(["topics", "list", "--url", url], {});
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/^stele: the address of the broker (?:is not|contains)/);
+  expect(stderr).not.toContain("secret");
+});
 
 it("context list shows no password of a context that an earlier version stored", async () => {
   const folder = mkdtempSync(join(tmpdir(), "contexts-"));
@@ -229,7 +234,7 @@ it("context list shows no password of a context that an earlier version stored",
   const [url, adminUrl] = ["https://me:secret@host/base", "https://me:pa#secret@host:1"];
   const parsed = ["https://me:12#secret@host", "https://me:12/secret@host"] as const; // The host is `me`, and 12 its port.
   const misread = { url: parsed[0], adminUrl: parsed[1] };
-  const plain = { url: "https://host/@a" };
+  const plain = { url: "https://host/a@b", adminUrl: "https://host:8443/@a?to=a@b" };
   const contexts = { old: { url, adminUrl }, misread, plain };
   writeFileSync(join(folder, "stele/contexts.json"), JSON.stringify({ contexts }));
   const { code, stdout } = await run(["context", "list"], { env: { XDG_CONFIG_HOME: folder } });
