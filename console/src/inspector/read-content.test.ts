@@ -26,3 +26,8 @@ test("shows a text of 256 Ki characters whole, and of a longer one the beginning
   expect(toShown(text)).toBe(text);
   expect(toShown(`${text}${"y".repeat(1234)}`)).toBe(`${text}\n… and 1,234 characters more`);
 });
+
+test("cuts no character beyond the first plane of Unicode in two", () => {
+  const head = "x".repeat(2 ** 18 - 1);
+  expect(toShown(`${head}😀y`)).toBe(`${head}\n… and 3 characters more`);
+});

@@ -26,8 +26,9 @@ const shownCharactersMax = 2 ** 18;
 
 /** The beginning of a long text, and how much is missing. */
 export function toShown(text: string): string {
-  const rest = text.length - shownCharactersMax;
-  return rest <= 0 ? text : `${text.slice(0, shownCharactersMax)}\n… and ${formatCounted(rest, "character")} more`;
+  if (text.length <= shownCharactersMax) return text;
+  const head = text.slice(0, shownCharactersMax).replace(/[\uD800-\uDBFF]$/, ""); // Not half a character.
+  return `${head}\n… and ${formatCounted(text.length - head.length, "character")} more`;
 }
 
 /** Characters of Base64 that a preview decodes. They give three quarters as many bytes. */
