@@ -224,6 +224,8 @@ export interface Ledger {
    * branch of `after` and of the previous step. A chain that lags returns nothing until it has caught up.
    */
   follow(after: BlockRef | undefined, signal: AbortSignal): AsyncIterable<LedgerStep>;
+  /** Makes the next `follow` read its blocks from the chain again: a node of the chain may have left out logs when the ledger read them. */
+  forgetBlocks(): void;
   /** A final block as `follow` returns it, for callers that can do without the block; undefined if the chain is not that high. @throws 200205. */
   readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined>;
   /**

@@ -84,10 +84,14 @@ export class Follower {
     }
   }
 
-  /** Reads the first block again whose events of the topic are missing, because a chain node left out its logs. Rolls the index back to the block before it. */
+  /**
+   * Makes the next {@link follow} read blocks from the chain again, because a chain node left out logs. If an indexed block lacks events of the topic,
+   * rolls the index back to the block before it; otherwise the gap is after the head.
+   */
   async #mend(name: TopicName, signal: AbortSignal): Promise<void> {
     const { ledger, store, rollBack, logger } = this.#parts;
     const { groupId } = ledger;
+    ledger.forgetBlocks();
     const topic = await store.findTopic(groupId, name);
     if (topic === undefined) return;
     const kept = await store.listBlocks(groupId, { atMost: reorganisationBlocksMax + 2 });
@@ -105,7 +109,6 @@ export class Follower {
       this.#indexer.forgetNames();
       await rollBack(to);
       this.#head = to;
-      await this.#index([block]);
       return;
     }
   }

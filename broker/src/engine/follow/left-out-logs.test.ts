@@ -1,38 +1,96 @@
+import { encodeEvents } from "@stele/wire";
 import { expect, it, onTestFinished } from "vitest";
+import { topicAddress } from "../../ledger/memory/memory-chain.ts";
 import type { Ledger, LedgerBlock } from "../../ports/ledger.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
-it("reads a block again whose events the chain left out, and delivers them in order", async () => {
-  let leavesOut = false;
-  const withoutEvents = (block: LedgerBlock): LedgerBlock => {
-    const isLeftOut = leavesOut && block.entries.some(({ kind }) => kind === "events-committed");
-    if (isLeftOut) leavesOut = false;
-    return isLeftOut ? { ...block, entries: [] } : block;
-  };
-  const toLedger = (ledger: Ledger): Ledger => {
+/** Two nodes whose ledgers leave out the events of the next blocks, and keep what they have read until they must forget it. */
+class GappyCluster {
+  readonly cluster: TestCluster;
+  readonly #leftOut = new Set<number>();
+  /** What both ledgers have read: otherwise the other node could heal the index. */
+  readonly #kept = new Map<number, LedgerBlock>();
+  #id = "";
+
+  private constructor(cluster: TestCluster) {
+    this.cluster = cluster;
+  }
+
+  static async start(): Promise<GappyCluster> {
+    const cluster = new TestCluster({ toLedger: (ledger) => gappy.#toLedger(ledger) });
+    const gappy = new GappyCluster(cluster);
+    onTestFinished(() => cluster.stopAll());
+    for (let index = 0; index < 2; index += 1) cluster.launch(index);
+    await cluster.clock.advance(2_000);
+    for (const topic of ["a", "b"]) await cluster.run(cluster.node(0).broker.open({ topic, groupId: undefined }));
+    gappy.#id = await cluster.run(cluster.subscribe(1, "#"));
+    await gappy.publish("a", "1");
+    return gappy;
+  }
+
+  /** Leaves out the events of the next `count` blocks once. */
+  leaveOut(count: number): void {
+    for (let index = 1; index <= count; index += 1) this.#leftOut.add(this.cluster.chain.head + index);
+  }
+
+  publish(topic: string, text: string): Promise<string> {
+    return this.cluster.run(this.cluster.publish(0, topic, text));
+  }
+
+  get texts(): readonly string[] {
+    const mine = this.cluster.sink.attempts.filter(({ subscription }) => subscription.id === this.#id);
+    return mine.map(({ event }) => Buffer.from(event.content).toString());
+  }
+
+  async expectLast(...texts: readonly string[]): Promise<void> {
+    await this.cluster.clock.advance(10_000);
+    expect(this.texts.slice(-texts.length)).toEqual(texts);
+    expect(this.cluster.nodes.map(({ broker }) => broker.groupHealth()[0]?.ready)).toEqual([true, true]);
+  }
+
+  #toLedger(ledger: Ledger): Ledger {
+    const read = (block: LedgerBlock): LedgerBlock => {
+      const isLeftOut = this.#leftOut.delete(block.number);
+      const seen = this.#kept.get(block.number) ?? (isLeftOut ? { ...block, entries: [] } : block);
+      this.#kept.set(block.number, seen);
+      return seen;
+    };
     const follow = ledger.follow.bind(ledger);
     ledger.follow = async function* (after, signal) {
       for await (const step of follow(after, signal))
-        yield step.kind === "blocks" ? { kind: "blocks", blocks: step.blocks.map(withoutEvents) } : step;
+        yield step.kind === "blocks" ? { kind: "blocks", blocks: step.blocks.map(read) } : step;
     };
+    ledger.forgetBlocks = () => this.#kept.clear();
     return ledger;
-  };
-  const cluster = await TestCluster.start(2, { toLedger });
-  onTestFinished(() => cluster.stopAll());
-  for (const topic of ["a", "b"]) await cluster.run(cluster.node(0).broker.open({ topic, groupId: undefined }));
-  const id = await cluster.run(cluster.subscribe(1, "#"));
-  await cluster.run(cluster.publish(0, "a", "1"));
-  leavesOut = true;
-  expect(await cluster.run(cluster.publish(0, "a", "2"))).toBe("TIMEOUT");
-  await cluster.run(cluster.publish(0, "b", "3"));
-  await cluster.clock.advance(5_000);
-  const texts = () =>
-    cluster.sink.attempts
-      .filter(({ subscription }) => subscription.id === id)
-      .map(({ event }) => Buffer.from(event.content).toString());
-  expect(texts()).toEqual(["1", "3"]);
-  await cluster.run(cluster.publish(0, "a", "4"));
-  await cluster.clock.advance(10_000);
-  expect(texts().slice(-3)).toEqual(["2", "3", "4"]);
-  expect(cluster.nodes.map(({ broker }) => broker.groupHealth()[0]?.ready)).toEqual([true, true]);
+  }
+}
+
+it("reads a block again whose events the chain left out, and delivers them in order", async () => {
+  const gappy = await GappyCluster.start();
+  gappy.leaveOut(1);
+  expect(await gappy.publish("a", "2")).toBe("TIMEOUT");
+  await gappy.publish("b", "3");
+  await gappy.cluster.clock.advance(5_000);
+  expect(gappy.texts).toEqual(["1", "3"]);
+  await gappy.publish("a", "4");
+  await gappy.expectLast("2", "3", "4");
+});
+
+it("reads two blocks in a row again", async () => {
+  const gappy = await GappyCluster.start();
+  gappy.leaveOut(2);
+  for (const text of ["2", "3"]) expect(await gappy.publish("a", text)).toBe("TIMEOUT");
+  expect(gappy.texts).toEqual(["1"]);
+  await gappy.publish("a", "4");
+  await gappy.expectLast("1", "2", "3", "4");
+});
+
+it("reads a block again that came in one step with the next event, and delivers no event twice", async () => {
+  const gappy = await GappyCluster.start();
+  gappy.leaveOut(1);
+  for (const text of ["2", "3"]) {
+    const events = encodeEvents([{ content: Buffer.from(text), extensions: [] }]);
+    gappy.cluster.chain.publish([{ address: topicAddress("a"), count: 1, events }]);
+  }
+  await gappy.expectLast("1", "2", "3");
 });

@@ -206,6 +206,10 @@ export class EvmLedger implements Ledger {
     yield* this.#started().tracker.follow(after, signal);
   }
 
+  forgetBlocks(): void {
+    this.#components?.tracker.forgetBlocks();
+  }
+
   async finalBlockNumber(signal: AbortSignal): Promise<number> {
     if (signal.aborted) throw abortedEarly();
     const head = await this.#ask(this.#started().heads.refresh());

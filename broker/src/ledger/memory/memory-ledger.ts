@@ -140,6 +140,9 @@ class MemoryLedger implements Ledger {
     }
   }
 
+  /** `follow` always reads the chain itself. */
+  forgetBlocks(): void {}
+
   get #final(): number {
     return this.#chain.head - this.#confirmations;
   }

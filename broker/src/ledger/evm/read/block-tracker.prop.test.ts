@@ -196,3 +196,28 @@ it("keeps a block that one answer of another chain denied", async () => {
   await world.tracker.stop();
   await following;
 });
+
+it("reads a block again, once it must forget it, whose logs a chain node left out", async () => {
+  const world = new World(0, [0]);
+  const genesis = await world.rpc.header(0);
+  await world.tracker.start(genesis);
+  const { request } = world.node;
+  let isLeavingOut = true;
+  world.node.request = async (call) =>
+    isLeavingOut && call.method === "eth_getLogs" ? [] : request.call(world.node, call);
+  world.node.seal([1]);
+  await world.look();
+  isLeavingOut = false;
+  const readMarks = async (): Promise<readonly number[] | undefined> => {
+    for await (const step of world.tracker.follow(genesis, world.ended.signal)) {
+      if (step.kind === "blocks")
+        return step.blocks.flatMap(({ entries }) => entries.map(({ address }) => Number(address)));
+    }
+    return undefined;
+  };
+  expect(await readMarks()).toEqual([]);
+  world.tracker.forgetBlocks();
+  expect(await readMarks()).toEqual([1]);
+  world.ended.abort();
+  await world.tracker.stop();
+});

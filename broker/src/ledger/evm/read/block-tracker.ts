@@ -133,6 +133,11 @@ export class BlockTracker {
     this.#changed.wake();
   }
 
+  /** Followers that begin after this call read the blocks up to the tail from the chain. */
+  forgetBlocks(): void {
+    this.#recent.forgetRounds();
+  }
+
   async *follow(after: BlockRef | undefined, signal: AbortSignal): AsyncGenerator<LedgerStep> {
     const reading = this.#createReading(AbortSignal.any([signal, this.#stopping.signal]));
     try {

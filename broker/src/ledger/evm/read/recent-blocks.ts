@@ -52,10 +52,15 @@ export class RecentBlocks {
     return this.#names.findLast((name) => name.number === number);
   }
 
-  /** Forgets every round, and the names after `number`. */
-  cutBack(number: number): void {
+  /** Keeps the names: the blocks are on the chain, but perhaps not with all their logs. */
+  forgetRounds(): void {
     this.#rounds.length = 0;
     this.#bytes = 0;
+  }
+
+  /** Forgets every round, and the names after `number`. */
+  cutBack(number: number): void {
+    this.forgetRounds();
     this.#names = this.#names.filter((name) => name.number <= number);
   }
 }
