@@ -31,8 +31,6 @@ export class Follower {
   readonly #indexer: BlockIndexer;
   /** The newest indexed block. */
   #head: BlockRef | undefined;
-  /** The newest block that was read again because the index lacked its events. No block is read again twice: each time, events are delivered again. */
-  #mendedUpTo = -1;
   /** Number of reorgs since the last indexed block. */
   #reorganisations = 0;
 
@@ -95,17 +93,19 @@ export class Follower {
     const topic = await store.findTopic(groupId, name);
     if (topic === undefined) return;
     const kept = await store.listBlocks(groupId, { atMost: reorganisationBlocksMax + 2 });
-    const first = Math.max(topic.blockNumber, kept.at(-1)?.number ?? 0, this.#mendedUpTo) + 1;
+    const first = Math.max(topic.blockNumber, kept.at(-1)?.number ?? 0) + 1;
     for (let number = first; number <= (this.#head?.number ?? -1); number += 1) {
       const block = await ledger.readBlock(number, signal);
-      const isMissing = block?.entries.some((entry) => "count" in entry && entry.address === topic.address);
+      // Only the next sequence fits: each rollback delivers events again, so it must bring the index further.
+      const isMissing = block?.entries.some(
+        (entry) => "count" in entry && entry.address === topic.address && entry.firstSequence === topic.sequence + 1,
+      );
       const to = kept.find((one) => one.number < number);
       if (block === undefined || isMissing !== true || to === undefined) continue;
       logger.warn("index lacked events of a block, rolling back to read it again", {
         blockNumber: number,
         topic: name,
       });
-      this.#mendedUpTo = number;
       this.#indexer.forgetNames();
       await rollBack(to);
       this.#head = to;
