@@ -123,6 +123,13 @@ export interface BatchPlace {
   readonly logIndex: number;
 }
 
+/** What identifies a batch of a topic, wherever it is on the chain. */
+export interface BatchStart {
+  /** The topic's address. */
+  readonly address: Address;
+  readonly firstSequence: number;
+}
+
 /** A batch as the chain has it, checked against its count and root. */
 export type CommittedBatch = Extract<LedgerEntry, { kind: "events-committed" }> & BatchPlace;
 
@@ -228,6 +235,12 @@ export interface Ledger {
   forgetBlocks(): void;
   /** A final block as `follow` returns it, for callers that can do without the block; undefined if the chain is not that high. @throws 200205. */
   readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined>;
+  /** The block from `range.from` to `range.to` that has the batch; undefined if the chain returns none, or if `signal` aborts. @throws 200205. */
+  findBatch(
+    batch: BatchStart,
+    range: { readonly from: number; readonly to: number },
+    signal: AbortSignal,
+  ): Promise<number | undefined>;
   /**
    * The batches at these places, which must ascend and be in final blocks. Leaves out places for which the chain returns no batch, or a malformed one,
    * but not a batch beyond the limits: settings may have allowed more when it was indexed.

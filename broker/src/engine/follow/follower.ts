@@ -90,27 +90,19 @@ export class Follower {
     const { ledger, store, rollBack, logger } = this.#parts;
     const { groupId } = ledger;
     ledger.forgetBlocks();
+    const head = this.#head?.number ?? -1;
     const topic = await store.findTopic(groupId, name);
     if (topic === undefined) return;
-    const kept = await store.listBlocks(groupId, { atMost: reorganisationBlocksMax + 2 });
-    const first = Math.max(topic.blockNumber, kept.at(-1)?.number ?? 0) + 1;
-    for (let number = first; number <= (this.#head?.number ?? -1); number += 1) {
-      const block = await ledger.readBlock(number, signal);
-      // Only the next sequence fits: each rollback delivers events again, so it must bring the index further.
-      const isMissing = block?.entries.some(
-        (entry) => "count" in entry && entry.address === topic.address && entry.firstSequence === topic.sequence + 1,
-      );
-      const to = kept.find((one) => one.number < number);
-      if (block === undefined || isMissing !== true || to === undefined) continue;
-      logger.warn("index lacked events of a block, rolling back to read it again", {
-        blockNumber: number,
-        topic: name,
-      });
-      this.#indexer.forgetNames();
-      await rollBack(to);
-      this.#head = to;
-      return;
-    }
+    // Only the next sequence fits: each rollback delivers events again, so it must bring the index further.
+    const batch = { address: topic.address, firstSequence: topic.sequence + 1 };
+    const range = { from: Math.max(topic.blockNumber, head - reorganisationBlocksMax), to: head };
+    const blockNumber = await ledger.findBatch(batch, range, signal);
+    const [to] = blockNumber === undefined ? [] : await store.listBlocks(groupId, { atMost: 1, below: blockNumber });
+    if (to === undefined) return;
+    logger.warn("index lacked events of a block, rolling back to read it again", { blockNumber, topic: name });
+    this.#indexer.forgetNames();
+    await rollBack(to);
+    this.#head = to;
   }
 
   /** Whether the chain is only shorter than the index: both agree up to the height of the chain. */

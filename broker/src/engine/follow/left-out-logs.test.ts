@@ -75,10 +75,10 @@ class GappyCluster {
         yield step.kind === "blocks" ? { kind: "blocks", blocks: step.blocks.map(read) } : step;
     };
     ledger.forgetBlocks = () => this.#kept.clear();
-    const readBlock = ledger.readBlock.bind(ledger);
-    ledger.readBlock = async (blockNumber, signal) => {
-      const block = await readBlock(blockNumber, signal);
-      return this.#hidden.delete(blockNumber) && block !== undefined ? { ...block, entries: [] } : block;
+    const findBatch = ledger.findBatch.bind(ledger);
+    ledger.findBatch = async (...call) => {
+      const blockNumber = await findBatch(...call);
+      return blockNumber !== undefined && this.#hidden.delete(blockNumber) ? undefined : blockNumber;
     };
     return ledger;
   }

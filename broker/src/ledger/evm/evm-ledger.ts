@@ -9,6 +9,7 @@ import type {
   AppendOptions,
   BatchOutcome,
   BatchPlace,
+  BatchStart,
   BlockRef,
   CommittedBatch,
   Ledger,
@@ -21,7 +22,7 @@ import type {
   TopicOpening,
 } from "../../ports/ledger.ts";
 import { pause } from "../../lib/pause.ts";
-import { isEmbedded, Rpc } from "./endpoint/rpc.ts";
+import { type BlockRange, isEmbedded, Rpc } from "./endpoint/rpc.ts";
 import { isFeeCapped, RpcFailure, toBrokerError } from "./endpoint/rpc-failure.ts";
 import type { EvmLedgerOptions } from "./evm-ledger-options.ts";
 import {
@@ -39,6 +40,7 @@ import type { TopicWriters } from "../../ports/topic-writers.ts";
 import { BatchVerifier } from "./read/batch-verifier.ts";
 import { blockTimeWarning } from "./read/block-time.ts";
 import { FinalityPolicy } from "./read/finality.ts";
+import { findBatch } from "./read/find-batch.ts";
 import { findBlock } from "./read/find-block.ts";
 import { createChainCheck } from "./read/own-chain-check.ts";
 import { closeCalldata } from "./registry/registry.ts";
@@ -255,13 +257,13 @@ export class EvmLedger implements Ledger {
     return this.#ask(this.#started().reader.readOne(blockNumber, await this.finalBlockNumber(signal)));
   }
 
+  async findBatch(batch: BatchStart, range: BlockRange, signal: AbortSignal): Promise<number | undefined> {
+    const { address: registry } = this.#started().registry;
+    return this.#read(findBatch(range, { rpc: this.#base.rpc, registry, batch, signal }));
+  }
+
   async readCommitted(places: readonly BatchPlace[], signal: AbortSignal): Promise<readonly CommittedBatch[]> {
-    try {
-      return await this.#started().reader.readCommitted(places, signal);
-    } catch (error) {
-      if (!(error instanceof RpcFailure)) throw error;
-      throw new BrokerError("chainUnreachable", { details: error.message, cause: error });
-    }
+    return this.#read(this.#started().reader.readCommitted(places, signal));
   }
 
   async findProof(place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {
@@ -279,6 +281,16 @@ export class EvmLedger implements Ledger {
       return await answer;
     } catch (error) {
       throw toBrokerError(error);
+    }
+  }
+
+  /** Like `#ask`, for what the broker cannot do without: whatever the endpoint answers, a later try may succeed. */
+  async #read<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await answer;
+    } catch (error) {
+      if (!(error instanceof RpcFailure)) throw error;
+      throw new BrokerError("chainUnreachable", { details: error.message, cause: error });
     }
   }
 

@@ -6,10 +6,12 @@ import {
   type AppendOptions,
   type BatchOutcome,
   type BatchPlace,
+  type BatchStart,
   type BlockRef,
   type CommittedBatch,
   type Ledger,
   type LedgerBlock,
+  type LedgerEntry,
   type LedgerLimits,
   type LedgerStep,
   type LedgerView,
@@ -180,6 +182,18 @@ class MemoryLedger implements Ledger {
   async readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined> {
     this.#check(signal);
     return blockNumber > this.#final ? undefined : this.#chain.find(blockNumber);
+  }
+
+  async findBatch(
+    { address, firstSequence }: BatchStart,
+    { from, to }: { readonly from: number; readonly to: number },
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    this.#check(signal);
+    const blocks = this.#chain.read(from, Math.min(to, this.#final) - from + 1);
+    const isWanted = (entry: LedgerEntry): boolean =>
+      "count" in entry && entry.address === address && entry.firstSequence === firstSequence;
+    return blocks.find(({ entries }) => entries.some(isWanted))?.number;
   }
 
   async readCommitted(places: readonly BatchPlace[], signal: AbortSignal): Promise<readonly CommittedBatch[]> {

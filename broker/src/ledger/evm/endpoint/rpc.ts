@@ -1,7 +1,7 @@
 import { type Hex, toHex, toQuantity } from "@stele/eth/node";
 import type { Address, Hash } from "../../../domain/topic.ts";
 import type { CheckedIndexEntries, CheckedState, DamagedBlock, StatePlace } from "../../../ports/chain-check.ts";
-import type { Outage } from "../../../ports/ledger.ts";
+import type { BatchStart, Outage } from "../../../ports/ledger.ts";
 import type { PushedBlock } from "../read/pushed-block.ts";
 import { findCount } from "./answer.ts";
 import type { RpcCall } from "./connection.ts";
@@ -95,6 +95,8 @@ export interface LogFilter {
   readonly signatures: readonly Hex[];
   /** Selects only logs whose third log topic is this account. In logs of rejections, that is the account that called the registry. */
   readonly sender?: Address;
+  /** Selects only this batch, in logs of batches. */
+  readonly batch?: BatchStart;
 }
 
 export interface Receipt {
@@ -332,12 +334,18 @@ function toAmount(quantity: unknown): bigint {
   throw new RpcFailure("refused", "the endpoint returned no amount", { cause: quantity });
 }
 
-function toParameters({ address, signatures, sender }: LogFilter): {
+function toParameters({ address, signatures, sender, batch }: LogFilter): {
   readonly address: Address;
   readonly topics: unknown;
 } {
-  const topics = sender === undefined ? [signatures] : [signatures, null, `0x${sender.slice(2).padStart(64, "0")}`];
-  return { address, topics };
+  if (batch !== undefined)
+    return { address, topics: [signatures, toWord(batch.address), toWord(toQuantity(batch.firstSequence))] };
+  return { address, topics: sender === undefined ? [signatures] : [signatures, null, toWord(sender)] };
+}
+
+/** A number or an address as a log topic. */
+function toWord(hex: Hex): Hex {
+  return `0x${hex.slice(2).padStart(64, "0")}`;
 }
 
 function toTag<Tag extends string>(tag: number | Tag): Hex | Tag {

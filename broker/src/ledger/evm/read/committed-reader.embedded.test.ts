@@ -98,6 +98,38 @@ test("halves a range that the endpoint refuses, and loses nothing", async () => 
   provider.current = passAll;
 });
 
+test("finds the block of a batch with one request, and none if the range lacks it", async () => {
+  const [first, wanted, last] = [0, 70, count - 1].flatMap((index) => committed[index] ?? []);
+  if (first === undefined || wanted === undefined || last === undefined) throw new Error("too few batches");
+  const range = { from: first.blockNumber, to: last.blockNumber };
+  expect(await ledger.findBatch(wanted, range, never)).toBe(wanted.blockNumber);
+  expect(await ledger.findBatch(wanted, { ...range, to: wanted.blockNumber - 1 }, never)).toBeUndefined();
+  expect(await ledger.findBatch({ ...wanted, firstSequence: count + 1 }, range, never)).toBeUndefined();
+  expect(await ledger.findBatch({ ...wanted, address: `0x${"ab".repeat(20)}` }, range, never)).toBeUndefined();
+  expect(asked).toHaveLength(4);
+  expect(await ledger.findBatch(wanted, { from: 1, to: 0 }, never)).toBeUndefined();
+  expect(asked).toHaveLength(4);
+});
+
+test("looks for a batch in halves of a range that the endpoint refuses", async () => {
+  const { current } = provider;
+  provider.current = async (request, pass) => {
+    const answer = await current(request, pass);
+    if (Number(asked.at(-1)) > 10 && request.method === "eth_getLogs")
+      throw Object.assign(new Error("block range too large"), { code: -32000 });
+    return answer;
+  };
+  const range = { from: 1, to: await ledger.finalBlockNumber(never) };
+  for (const wanted of committed.slice(-20))
+    expect(await ledger.findBatch(wanted, range, never)).toBe(wanted.blockNumber);
+  provider.current = async (request, pass) =>
+    request.method === "eth_getLogs" ? Promise.reject(new Error("pruned")) : pass();
+  await expect(
+    ledger.findBatch({ address: `0x${"ab".repeat(20)}`, firstSequence: 1 }, range, never),
+  ).rejects.toMatchObject({ code: 200205 });
+  provider.current = passAll;
+});
+
 test("omits a batch that the endpoint has pruned, and returns the rest", async () => {
   const gone = committed[10]?.blockNumber;
   provider.current = async (request, pass) => {

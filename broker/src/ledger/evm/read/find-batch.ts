@@ -1,0 +1,28 @@
+import type { Address } from "../../../domain/topic.ts";
+import type { BatchStart } from "../../../ports/ledger.ts";
+import type { BlockRange, Rpc } from "../endpoint/rpc.ts";
+import { RpcFailure } from "../endpoint/rpc-failure.ts";
+import { publishedSignature } from "./parse-log.ts";
+
+export interface BatchSearch {
+  readonly rpc: Rpc;
+  readonly registry: Address;
+  readonly batch: BatchStart;
+  readonly signal: AbortSignal;
+}
+
+/** See the port's findBatch. Asks for halves of a range that the endpoint refuses. @throws RpcFailure. */
+export async function findBatch(range: BlockRange, search: BatchSearch): Promise<number | undefined> {
+  const { from, to } = range;
+  const { rpc, registry, batch, signal } = search;
+  if (from > to || signal.aborted) return undefined;
+  try {
+    const filter = { address: registry, signatures: [publishedSignature], batch };
+    const [log] = (await rpc.logs(range, filter)).logs;
+    return log && Number(log.blockNumber);
+  } catch (error) {
+    if (from === to || !(error instanceof RpcFailure) || error.kind === "unreached") throw error;
+    const middle = (from + to) >>> 1;
+    return (await findBatch({ from, to: middle }, search)) ?? findBatch({ from: middle + 1, to }, search);
+  }
+}
