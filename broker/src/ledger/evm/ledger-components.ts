@@ -118,9 +118,10 @@ function createReading(base: LedgerBase, { address }: Settled): ReadComponents {
   const { clock, logger, provider, pollMs = defaultPollMs } = options;
   const pushed = new PushedBlocks(address);
   const heads = new HeadWatcher({ rpc, pushed, clock, logger, pollMs });
-  const reader = new BlockReader({ rpc, clock, registry: address, account: signer.address, verifier, pushed });
+  const account = signer.address;
+  const reader = new BlockReader({ rpc, clock, logger, registry: address, account, verifier, pushed });
   const tracker = new BlockTracker({ rpc, reader, finality, isFinal: isEmbedded(provider), clock, logger });
-  const guard = new RegistryGuard({ rpc, address, signer: signer.address, clock, logger });
+  const guard = new RegistryGuard({ rpc, address, signer: account, clock, logger });
   return { heads, reader, tracker, guard };
 }
 

@@ -14,17 +14,21 @@ import type { Header } from "./endpoint/rpc.ts";
 /** The transactionsRoot of a block without transactions. */
 const noTransactions = toHex(emptyTrieRoot);
 
-/** Finds blocks without a log of a contract by their headers alone. */
+/** Finds blocks without a wanted log of a contract by their headers alone. */
 export class LogBloom {
   /** Bits that a log of the contract sets. */
   readonly #bits: readonly number[];
+  /** Bits that the first topic of each wanted log sets. */
+  readonly #wanted: readonly (readonly number[])[];
 
-  constructor(contract: Address) {
-    this.#bits = bloomBits(keccak256(fromHex(contract)));
+  /** `signatures` are the first topics of the wanted logs. */
+  constructor(contract: Address, signatures: readonly Hex[]) {
+    this.#bits = bitsOf(contract);
+    this.#wanted = signatures.map(bitsOf);
   }
 
   /**
-   * Whether a block may have a log of the contract; false only if it certainly has none. On some chains a missing bloom, or an empty one in a block
+   * Whether a block may have a wanted log of the contract; false only if it certainly has none. On some chains a missing bloom, or an empty one in a block
    * with transactions, proves nothing.
    */
   mayHold(header: Header): boolean {
@@ -32,12 +36,17 @@ export class LogBloom {
     return !isTelling(header) || this.promises(header);
   }
 
-  /** Whether the block's bloom says that it has a log of the contract. That is wrong only for blocks with many logs of others. */
+  /** Whether the block's bloom says that it has a wanted log of the contract. Logs of others may make that wrong. */
   promises(header: Header): boolean {
     if (!isTelling(header)) return false;
     const bloom = fromHex(header.logsBloom);
-    return this.#bits.every((bit) => hasBloomBit(bloom, bit));
+    const has = (bits: readonly number[]): boolean => bits.every((bit) => hasBloomBit(bloom, bit));
+    return has(this.#bits) && this.#wanted.some(has);
   }
+}
+
+function bitsOf(item: Hex): readonly number[] {
+  return bloomBits(keccak256(fromHex(item)));
 }
 
 function isTelling(header: Header): header is Header & { readonly logsBloom: Hex } {

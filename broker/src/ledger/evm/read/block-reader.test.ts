@@ -1,22 +1,75 @@
 import { expect, test } from "vitest";
 import type { Address } from "../../../domain/topic.ts";
+import { type LogFields, silentLogger } from "../../../lib/logger.ts";
 import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
 import { BatchVerifier } from "./batch-verifier.ts";
-import { BlockReader } from "./block-reader.ts";
+import { BlockReader, type Round } from "./block-reader.ts";
 import { Rpc } from "../endpoint/rpc.ts";
 import { FakeNode } from "../testing/fake-node.ts";
 
 const registry: Address = `0x${"12".repeat(20)}`;
+const never = new AbortController().signal;
 
-test("rejects logs of a range from a chain node that lacks the last block of the range", async () => {
+/** A reader of a chain with a log in each block after the first. */
+function createReader(blocks: number) {
   const node = new FakeNode(registry);
-  for (let mark = 1; mark <= 400; mark += 1) node.seal([mark]);
+  for (let mark = 1; mark <= blocks; mark += 1) node.seal([mark]);
   const rpc = new Rpc(node);
   const clock = new VirtualClock();
-  const reader = new BlockReader({ rpc, clock, registry, account: registry, verifier: new BatchVerifier() });
-  const range = { after: await rpc.header(200), to: 400, blocksMax: 16, head: 400, header: undefined };
+  const warnings: string[] = [];
+  const warn = (message: string, fields: LogFields = {}): void =>
+    void warnings.push(`${message} ${String(fields["error"])}`);
+  const logger = { ...silentLogger, warn };
+  const reader = new BlockReader({ rpc, clock, logger, registry, account: registry, verifier: new BatchVerifier() });
+  return { node, rpc, clock, reader, warnings };
+}
+
+function marksOf(round: Round | undefined): readonly number[] | undefined {
+  return round?.blocks.flatMap(({ entries }) => entries.map(({ address }) => Number(address)));
+}
+
+/** Makes a node return no logs of a block as often as `times` says. */
+function leaveOut(node: FakeNode, times: (mark: number) => number): void {
+  const { request } = node;
+  const asked = new Map<number, number>();
+  node.request = async (call) => {
+    const answer = await request.call(node, call);
+    if (call.method !== "eth_getLogs") return answer;
+    const [{ topics }] = answer as readonly [{ readonly topics: readonly string[] }]; // Each block has one log.
+    const mark = Number(topics[1]);
+    asked.set(mark, (asked.get(mark) ?? 0) + 1);
+    return (asked.get(mark) ?? 0) <= times(mark) ? [] : answer;
+  };
+}
+
+test("rejects logs of a range from a chain node that lacks the last block of the range", async () => {
+  const { node, rpc, reader } = createReader(400);
+  const range = { after: await rpc.header(200), to: 400, blocksMax: 16, head: 400, header: undefined, ended: never };
   node.behind = (method) => (method === "eth_getLogs" ? 350 : 0);
   await expect(reader.read(range)).rejects.toMatchObject({ kind: "refused" });
   node.behind = () => 0;
   expect((await reader.read(range))?.blocks.flatMap(({ entries }) => entries)).toHaveLength(16);
+});
+
+test("pauses once for all blocks of a round whose promised logs are left out, and warns of a block that has none then", async () => {
+  const { node, rpc, clock, reader, warnings } = createReader(10);
+  leaveOut(node, (mark) => (mark === 1 ? 0 : mark === 7 ? 2 : 1));
+  const range = { after: await rpc.header(0), to: 10, blocksMax: 16, head: 10, header: undefined, ended: never };
+  const reading = reader.read(range);
+  await clock.advance(500);
+  expect(marksOf(await reading)).toEqual([1, 2, 3, 4, 5, 6, 8, 9, 10]);
+  expect(warnings).toEqual([expect.stringMatching(/^promised logs not returned Error: block 7: .*use an endpoint/)]);
+  expect(marksOf(await reader.read(range))).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+});
+
+test("an end of the reading ends the pause", async () => {
+  const { node, rpc, clock, reader } = createReader(1);
+  leaveOut(node, () => 1);
+  const ending = new AbortController();
+  const range = { after: await rpc.header(0), to: 1, blocksMax: 16, head: 1, header: undefined };
+  const reading = reader.read({ ...range, ended: ending.signal });
+  await clock.settle();
+  expect(clock.timers).toBe(1);
+  ending.abort();
+  expect(marksOf(await reading)).toEqual([1]);
 });

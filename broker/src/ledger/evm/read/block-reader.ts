@@ -1,6 +1,8 @@
 import type { Address } from "../../../domain/topic.ts";
 import { chunksOf } from "../../../lib/chunks.ts";
+import type { Logger } from "../../../lib/logger.ts";
 import { pause } from "../../../lib/pause.ts";
+import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { BatchPlace, BlockRef, CommittedBatch, LedgerBlock, LedgerEntry } from "../../../ports/ledger.ts";
 import type { BatchVerifier } from "./batch-verifier.ts";
@@ -20,7 +22,7 @@ const requestsAtOnce = 16;
 /** Upper bound on concurrent log requests: another account can make each answer as long as the limit. */
 const blocksOfLogsAtOnce = 4;
 
-/** Pause before the reader asks again for logs that the header of a block promises, in milliseconds. */
+/** Pause before the reader asks again for logs that headers of blocks promise, in milliseconds. Each round has at most one. */
 const askAgainMs = 500;
 
 /** Blocks that were read together. */
@@ -38,6 +40,7 @@ export interface Round {
 export interface BlockReaderOptions {
   readonly rpc: Rpc;
   readonly clock: Clock;
+  readonly logger: Logger;
   readonly registry: Address;
   /** The address of our signer. */
   readonly account: Address;
@@ -56,6 +59,8 @@ export interface ReadRange {
   readonly head: number;
   /** The header of a block of the range, if one is known: the read needs no request for it. */
   readonly header: Header | undefined;
+  /** Aborts when nobody wants the blocks any more. */
+  readonly ended: AbortSignal;
 }
 
 /** Reads blocks and parses their entries. */
@@ -64,6 +69,7 @@ export class BlockReader {
   readonly #blockLogs: BlockLogs;
   readonly #committed: CommittedReader;
   readonly #bloom: LogBloom;
+  readonly #leftOut: ReportedTrouble;
   /** Upper bound on the blocks that the next read near the head may return. */
   #atOnce = requestsAtOnce;
 
@@ -71,7 +77,8 @@ export class BlockReader {
     this.#options = options;
     this.#blockLogs = new BlockLogs(options);
     this.#committed = new CommittedReader({ ...options, blockLogs: this.#blockLogs });
-    this.#bloom = new LogBloom(options.registry);
+    this.#bloom = new LogBloom(options.registry, logSignatures);
+    this.#leftOut = new ReportedTrouble(options.logger, "promised logs not returned");
   }
 
   /** Reads blocks of a chain without reorgs. @throws RpcFailure. */
@@ -125,7 +132,7 @@ export class BlockReader {
     return round;
   }
 
-  async #readSome({ after, to, header: known }: ReadRange, atOnce: number): Promise<Round | undefined> {
+  async #readSome({ after, to, header: known, ended }: ReadRange, atOnce: number): Promise<Round | undefined> {
     const from = (after?.number ?? -1) + 1;
     const numbers = Array.from({ length: Math.min(atOnce, to - from + 1) }, (_, index) => from + index);
     const headers = linked(await Promise.all(numbers.map(async (number) => this.#header(number, known))));
@@ -134,20 +141,32 @@ export class BlockReader {
       if (await this.isOnChain(after)) throw changed(first);
       return undefined;
     }
-    const logs: (readonly ContractLog[])[] = [];
-    for (const some of chunksOf(headers, blocksOfLogsAtOnce))
-      logs.push(...(await Promise.all(some.map(async (header) => this.#logsOf(header)))));
+    const logs = await this.#promisedLogs(headers, ended);
     const blocks = headers.map((header, index) => toBlock(header, this.#entries(logs[index] ?? [])));
     return { from, blocks, logs: logs.flat(), bytes: bytesOf(logs.flat()) };
   }
 
-  /** A chain node may announce a block before it can search the block's logs, and return none. If the header promises logs, asks once more. */
-  async #logsOf(header: Header): Promise<readonly ContractLog[]> {
-    if (!this.#bloom.mayHold(header)) return [];
-    const logs = await this.#blockLogs.read(header);
-    if (logs.length > 0 || !this.#bloom.promises(header)) return this.#parseAll(logs);
-    await pause(this.#options.clock, askAgainMs);
-    return this.#parseAll(await this.#blockLogs.read(header));
+  /** The logs of each block. A chain node may announce a block before it can search its logs, and return none: asks once more for logs that headers promise. */
+  async #promisedLogs(headers: readonly Header[], ended: AbortSignal): Promise<readonly (readonly ContractLog[])[]> {
+    const logs = await this.#logsOf(headers);
+    const owed = headers.filter((header, index) => logs[index]?.length === 0 && this.#bloom.promises(header));
+    if (owed.length > 0) await pause(this.#options.clock, askAgainMs, ended);
+    const again = await this.#logsOf(owed);
+    const missing = owed.find((_, index) => again[index]?.length === 0);
+    if (missing !== undefined) this.#leftOut.failed(new Error(leftOut(missing)));
+    else if (logs.some(({ length }) => length > 0)) this.#leftOut.done();
+    return headers.map((header, index) => again[owed.indexOf(header)] ?? logs[index] ?? []);
+  }
+
+  async #logsOf(headers: readonly Header[]): Promise<readonly (readonly ContractLog[])[]> {
+    const logs: (readonly ContractLog[])[] = [];
+    for (const some of chunksOf(headers, blocksOfLogsAtOnce))
+      logs.push(...(await Promise.all(some.map(async (header) => this.#logsOfOne(header)))));
+    return logs;
+  }
+
+  async #logsOfOne(header: Header): Promise<readonly ContractLog[]> {
+    return this.#bloom.mayHold(header) ? this.#parseAll(await this.#blockLogs.read(header)) : [];
   }
 
   async #readRange(range: BlockRange): Promise<Round> {
@@ -230,6 +249,12 @@ export class BlockReader {
 function linked(headers: readonly Header[]): readonly Header[] {
   const broken = headers.findIndex((header, index) => index > 0 && header.parentHash !== headers[index - 1]?.hash);
   return broken === -1 ? headers : headers.slice(0, broken);
+}
+
+function leftOut({ number }: Header): string {
+  const remedy =
+    "if the index lacks events of this block, use an endpoint that can search a block's logs once it announces the block";
+  return `block ${number}: the endpoint returned no logs of the registry twice; ${remedy}`;
 }
 
 function changed(header: Header): RpcFailure {

@@ -52,6 +52,7 @@ class World {
     const reader = new BlockReader({
       rpc: this.rpc,
       clock: this.clock,
+      logger: silentLogger,
       registry,
       account: registry,
       verifier: new BatchVerifier(),

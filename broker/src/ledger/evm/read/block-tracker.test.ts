@@ -38,7 +38,14 @@ describe("a block tracker", () => {
   afterEach(async () => tracker.stop());
 
   async function start(finality: Finality): Promise<void> {
-    const reader = new BlockReader({ rpc, clock, registry, account: registry, verifier: new BatchVerifier() });
+    const reader = new BlockReader({
+      rpc,
+      clock,
+      logger: silentLogger,
+      registry,
+      account: registry,
+      verifier: new BatchVerifier(),
+    });
     const policy = new FinalityPolicy(rpc, finality);
     tracker = new BlockTracker({ rpc, reader, finality: policy, isFinal: false, clock, logger: silentLogger });
     tracker.listen({

@@ -186,7 +186,7 @@ export class BlockTracker {
     const recent = this.#recent.read(next);
     if (recent !== undefined) return recent;
     const to = (this.#recent.from ?? this.tail + 1) - 1;
-    const round = await this.#try(async () => this.#read(at, { to, size: reading.size }), { ...reading, from: next });
+    const round = await this.#try(async () => this.#read(at, { ...reading, to }), { ...reading, from: next });
     return round === undefined ? "none" : round === "gone" ? "gone" : round.blocks;
   }
 
@@ -219,7 +219,7 @@ export class BlockTracker {
     if (this.#final <= this.tail) return;
     // After a failure the head's block may be gone, so the reader asks for the header again.
     const header = isRetry ? undefined : final?.header;
-    const round = await this.#read(this.#tail, { to: this.#final, size: this.#reading.size, header });
+    const round = await this.#read(this.#tail, { ...this.#reading, to: this.#final, header });
     if (round === "gone") await this.#rollBack();
     else this.#take(round);
   }
@@ -300,10 +300,16 @@ export class BlockTracker {
   /** Reads blocks after `after`, up to `to`, and at most as many as `size` allows; `gone` if `after` is no longer on the chain. `header`: see `ReadRange`. */
   async #read(
     after: BlockRef | undefined,
-    { to, size, header }: { readonly to: number; readonly size: RangeSize; readonly header?: Header | undefined },
+    {
+      to,
+      size,
+      ended,
+      header,
+    }: Pick<Reading, "size" | "ended"> & { readonly to: number; readonly header?: Header | undefined },
   ): Promise<Round | "gone"> {
     const { reader, isFinal } = this.#options;
-    const range = { after, to, blocksMax: size.blocks, head: this.#head?.number ?? -1, header };
+    const head = this.#head?.number ?? -1;
+    const range = { after, to, blocksMax: size.blocks, head, header, ended };
     const round = isFinal ? await reader.readFinal(range) : await reader.read(range);
     if (round !== undefined) size.onAnswer(round.bytes);
     return round ?? "gone";
