@@ -58,7 +58,7 @@ describe("a chain that stops or changes", () => {
 });
 
 describe("a chain node that leaves out the logs of a block", () => {
-  it.concurrent("the broker reads the block again once a later event shows the gap: no event is lost", async () => {
+  it.concurrent("the broker reads the block again once the topic's next event shows the gap, and delivers its events", async () => {
     await using scenario = await ChainScenario.start();
     let block: unknown;
     scenario.proxy.treat(async ({ calls, response, forward }) => {
