@@ -1,6 +1,6 @@
 import type { EventBatch } from "../../domain/event.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
-import type { BlockRef, LedgerBlock } from "../../ports/ledger.ts";
+import type { BatchStart, BlockRef, LedgerBlock } from "../../ports/ledger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { reorganisationBlocksMax, type RollBack } from "../../ports/store.ts";
 import type { Tracing } from "../../ports/tracing.ts";
@@ -97,12 +97,28 @@ export class Follower {
     const batch = { address: topic.address, firstSequence: topic.sequence + 1 };
     const range = { from: Math.max(topic.blockNumber, head - reorganisationBlocksMax), to: head };
     const blockNumber = await ledger.findBatch(batch, range, signal);
-    const [to] = blockNumber === undefined ? [] : await store.listBlocks(groupId, { atMost: 1, below: blockNumber });
-    if (to === undefined) return;
+    if (blockNumber === undefined) return;
+    const [to] = await store.listBlocks(groupId, { atMost: 1, below: blockNumber });
+    if (to === undefined || !(await this.#isFollowed(batch, { after: to, blockNumber }, signal))) return;
     logger.warn("index lacked events of a block, rolling back to read it again", { blockNumber, topic: name });
     this.#indexer.forgetNames();
     await rollBack(to);
     this.#head = to;
+  }
+
+  /** Whether `follow` returns the batch as well: chain nodes behind one address may disagree, and a rollback in vain would deliver events again. */
+  async #isFollowed(
+    { address, firstSequence }: BatchStart,
+    { after, blockNumber }: { readonly after: BlockRef; readonly blockNumber: number },
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    for await (const step of this.#parts.ledger.follow(after, signal)) {
+      if (step.kind === "reorganised") return false;
+      const batches = step.blocks.flatMap(({ entries }) => entries.filter((entry) => "count" in entry));
+      if (batches.some((batch) => batch.address === address && batch.firstSequence === firstSequence)) return true;
+      if ((step.blocks.at(-1)?.number ?? blockNumber) >= blockNumber) return false;
+    }
+    return false;
   }
 
   /** Whether the chain is only shorter than the index: both agree up to the height of the chain. */
