@@ -174,7 +174,17 @@ describe("a client", () => {
     expect(requests).toHaveLength(tries);
   });
 
-  it.each(["", "OK", "{'status': 'up'}"])("takes %j that a server calls JSON for no broker's answer", async (text) => {
+  it.each(["", '{"total":9,"topicInfoList":[{"topic":"a"}', '{"result":{"status":"SUCCESS"}', '["a", "b]'])(
+    "takes %j for the beginning of an answer",
+    async (text) => {
+      const headers = { "content-type": "application/json" };
+      const { fetch } = answering(() => new Response(text, { headers }));
+      const stele = new Stele({ url, fetch, retries: 0 });
+      await expect(stele.exist("t")).rejects.toMatchObject({ retry: true, message: expect.stringContaining("a part") });
+    },
+  );
+
+  it.each(["OK", "{'status': 'up'}"])("takes %j that a server calls JSON for no broker's answer", async (text) => {
     const headers = { "content-type": "application/json" };
     const { requests, fetch } = answering(() => new Response(text, { headers }));
     for (const call of [(stele: Stele) => stele.exist("t"), (stele: Stele) => stele.admin.figures(), firstOutcome]) {

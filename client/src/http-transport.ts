@@ -126,10 +126,19 @@ export async function readAnswer(response: Response, url: string): Promise<HttpA
   }
 }
 
-/** Whether a text begins as an answer of a broker, but does not end as one. Other texts, such as an empty one, are those of servers that are no brokers. */
+/** Whether a text is only the beginning of a JSON value: it is empty, or ends inside a string or with an open bracket. */
 function lacksEnd(text: string): boolean {
-  const [first = "", last] = [text.trimStart()[0], text.trimEnd().at(-1)];
-  return (first === "{" && last !== "}") || (first === "[" && last !== "]");
+  if (!/^\s*[{[]/.test(text)) return text.trim() === "";
+  let depth = 0;
+  let isString = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text[at];
+    if (character === "\\" && isString) at += 1;
+    else if (character === '"') isString = !isString;
+    else if (!isString && (character === "{" || character === "[")) depth += 1;
+    else if (!isString && (character === "}" || character === "]")) depth -= 1;
+  }
+  return isString || depth > 0;
 }
 
 /** Whether a status says that the same request may succeed later (RFC 9110, section 15). A proxy in front of the broker may have sent the status. */
