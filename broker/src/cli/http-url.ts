@@ -1,15 +1,18 @@
 import { UsageError } from "./io.ts";
 
 /**
- * Behind a port, an `@` in the first segment of the path: in `https://me:12/secret@host`, the beginning of a password is taken for the port. A path of a server
- * can have its `@` as %40.
+ * Behind a port, an `@` in the first segment of the path, or in the query: in `https://me:12/secret@host`, the beginning of a password is taken for the port.
+ * A server's own path can have its `@` as %40.
  */
-const misread = /^\s*https?:\/\/[^/?#@]*:\d*[/?][^/?#@]+@/i;
+const misread = /^\s*https?:\/*[^/?#@]*:\d*[/?]+[^/?#@]+@/i;
+/** A colon before the first `@`. Hiding more than a password costs nothing. */
+const mayNamePassword = /^\s*https?:[^@]*:[^@]*@/i;
 
 /**
  * Checks a URL that the user gives; `name` says where. `localhost:3000` is a URL too, but of the scheme `localhost`. A user name and a password are refused,
  * because no request would carry them. No message shows them: a password with `#` or `/` makes a text that is no URL, one of another scheme, or one of the host
- * that was meant as the user name. The last is not noticed if the password has digits up to its first `/`, and a second one.
+ * that was meant as the user name. It does not notice `https://me:12/3/secret@host`: digits
+ * up to a first `/`, then a second one.
  * @throws UsageError unless the text is an http or https URL.
  */
 export function checkHttpUrl(text: string, name: string): void {
@@ -23,7 +26,7 @@ export function checkHttpUrl(text: string, name: string): void {
 /** A URL of the user as it may be shown. Earlier versions also stored one with a password. */
 export function withoutPassword(text: string): string {
   const url = findHttpUrl(text);
-  const isShown = url !== undefined && !mayHavePassword(text, url);
+  const isShown = url !== undefined && !mayHavePassword(text, url) && !mayNamePassword.test(text);
   return isShown ? text : text.replace(/^(https?:\/\/)?.*@/is, "$1…@");
 }
 
@@ -33,5 +36,6 @@ function findHttpUrl(text: string): URL | undefined {
 }
 
 function mayHavePassword(text: string, { username, password, hash }: URL): boolean {
-  return username !== "" || password !== "" || hash.includes("@") || misread.test(text);
+  const asRead = text.replaceAll(/[\t\r\n]/g, "").replaceAll("\\", "/"); // As the URL Standard (section 4.4) reads http URLs.
+  return username !== "" || password !== "" || hash.includes("@") || misread.test(asRead);
 }

@@ -218,6 +218,10 @@ it.each([
   "https://me:12#secret@host",
   "https://me:12/secret@host",
   "https://me:12?secret@host",
+  "https://me:12/?secret@host",
+  "https://me:12\\secret@host",
+  "https:me:12/secret@host",
+  "https://me:1\t2/secret@host",
   "me:secret@host",
   "https://me:secret@host",
 ])("%s is refused as the broker's URL, without the password", async (url) => {
@@ -234,14 +238,16 @@ it("context list shows no password of a context that an earlier version stored",
   const [url, adminUrl] = ["https://me:secret@host/base", "https://me:pa#secret@host:1"];
   const parsed = ["https://me:12#secret@host", "https://me:12/secret@host"] as const; // The host is `me`, and 12 its port.
   const misread = { url: parsed[0], adminUrl: parsed[1] };
-  const plain = { url: "https://host/a@b", adminUrl: "https://host:8443/@a?to=a@b" };
-  const contexts = { old: { url, adminUrl }, misread, plain };
+  const split = { url: "https://me:12/se/cret@host", adminUrl: "https://host:8443/@a" };
+  const plain = { url: "https://host/a@b", adminUrl: "https://host:8443/a" };
+  const contexts = { old: { url, adminUrl }, misread, split, plain };
   writeFileSync(join(folder, "stele/contexts.json"), JSON.stringify({ contexts }));
   const { code, stdout } = await run(["context", "list"], { env: { XDG_CONFIG_HOME: folder } });
   expect(code).toBe(0);
   expect(stdout.map((text) => JSON.parse(text) as unknown)).toEqual([
     { name: "old", isCurrent: false, url: "https://…@host/base", adminUrl: "https://…@host:1", hasKey: false },
     { name: "misread", isCurrent: false, url: "https://…@host", adminUrl: "https://…@host", hasKey: false },
+    { name: "split", isCurrent: false, url: "https://…@host", adminUrl: "https://…@a", hasKey: false },
     { name: "plain", isCurrent: false, ...plain, hasKey: false },
   ]);
 });
