@@ -104,6 +104,13 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       expect(await other.listApiKeys(1)).toEqual([{ ...apiKeyOf(2), revision: 2 }]);
     });
 
+    it("gives no revision to a second revocation of a key", async () => {
+      await one.insertApiKey(apiKeyOf(1), 10);
+      expect(await one.revokeApiKey(apiKeyOf(1).id, 5_000)).toBe(true);
+      expect(await one.revokeApiKey(apiKeyOf(1).id, 6_000)).toBe(true);
+      expect(await other.listApiKeys(0)).toEqual([{ ...apiKeyOf(1), revokedAt: 5_000, revision: 2 }]);
+    });
+
     it("reads stored roles in the order of their names, also in another process", async () => {
       expect(await one.readRoles(0)).toBeUndefined();
       const all: AccessRule = { effect: "deny", actions: ["admin"], groupId: "2" };

@@ -42,7 +42,7 @@ export class SqlApiKeys implements ApiKeys {
   #database: ApiKeyDatabase | undefined;
   /** Once set, every read fails: later changes bring the older tables to the revision that was read, but those before it would be missed. */
   #replaced: TablesReplaced | undefined;
-  /** The newest key that was read. Unless its row goes on from there, a copy with other changes has replaced the tables; see {@link goesOn}. */
+  /** The newest key that was read. If its row changed other than by a revocation, a backup has replaced the tables; see {@link goesOn}. */
   #newest: ApiKeyTable | undefined;
   /** The mark of the roles that were read. */
   #roleMark: RoleMark | undefined;
@@ -93,15 +93,18 @@ export class SqlApiKeys implements ApiKeys {
   }
 
   async revokeApiKey(id: string, revokedAt: number): Promise<boolean> {
-    return this.#change(async (transaction, revision) => {
+    let isKnown = false;
+    await this.#change(async (transaction, revision) => {
       const row = await transaction.selectFrom("api_keys").selectAll().where("key_id", "=", id).executeTakeFirst();
-      if (row === undefined) return false;
+      isKnown = row !== undefined;
+      if (row === undefined || (isIntact(row) && row.revoked_at !== null)) return false;
       // Revokes a damaged row too, and drops its roles, which may not be a list.
       const roles = isIntact(row) ? row.roles : "[]";
       const revoked = withChecksum({ ...row, roles, revoked_at: row.revoked_at ?? revokedAt, revision });
       await transaction.updateTable("api_keys").set(revoked).where("key_id", "=", id).execute();
       return true;
     });
+    return isKnown;
   }
 
   async pruneApiKeys(before: number, { keepsOwners }: { readonly keepsOwners: boolean }): Promise<number> {
