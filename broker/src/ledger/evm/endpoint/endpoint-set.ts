@@ -147,7 +147,7 @@ export class EndpointSet implements EvmProvider {
   async #attempt<T>(endpoint: Endpoint, method: string, ask: () => Promise<T>): Promise<T> {
     const { failures } = endpoint;
     try {
-      await this.#ensureChecked(endpoint);
+      if (!endpoint.isChecked) await this.#check(endpoint);
       const result = await ask();
       this.#onAnswer(endpoint, method);
       return result;
@@ -157,14 +157,6 @@ export class EndpointSet implements EvmProvider {
       if (failure !== undefined && !isFullPool(error)) this.#onFailure(endpoint, { failure, failures });
       throw failure ?? error;
     }
-  }
-
-  /** Checks again if a request failed during the check. @throws EndpointError as `#check`, or if one failed again. */
-  async #ensureChecked(endpoint: Endpoint): Promise<void> {
-    if (!endpoint.isChecked) await this.#check(endpoint);
-    if (!endpoint.isChecked) await this.#check(endpoint);
-    if (endpoint.isChecked) return;
-    throw new EndpointError(`${endpoint.name}: requests failed while its chain was checked`, { reach: "unreached" });
   }
 
   /** @throws EndpointError if the endpoint serves another chain or does not answer. */

@@ -88,7 +88,7 @@ test("reports the newest block to a subscriber that starts after another has end
 test.each([
   ["is requested", ["eth_subscribe"]],
   ["arrives", ["eth_subscribe", "eth_subscribe", "eth_unsubscribe"]],
-])("leaves the endpoint no subscription if the subscriber ends before a renewed one %s", async (when, expected) => {
+])("leaves no subscription at the endpoint if the subscriber ends before a renewal %s", async (when, expected) => {
   const answer = createDeferred<unknown>();
   const asked: string[] = [];
   const { subscription, endpoint, clock } = createSubscription(async (method) => {
