@@ -189,7 +189,7 @@ class MemoryLedger implements Ledger {
     { from, to }: { readonly from: number; readonly to: number },
     signal: AbortSignal,
   ): Promise<number | undefined> {
-    this.#check(signal);
+    if (signal.aborted) return undefined;
     const blocks = this.#chain.read(from, Math.min(to, this.#final) - from + 1);
     const isWanted = (entry: LedgerEntry): boolean =>
       "count" in entry && entry.address === address && entry.firstSequence === firstSequence;

@@ -18,7 +18,7 @@ function createReader(blocks: number) {
   const clock = new VirtualClock();
   const warnings: string[] = [];
   const warn = (message: string, fields: LogFields = {}): void =>
-    void warnings.push(`${message} ${String(fields["error"])}`);
+    void warnings.push(`${message} ${String(fields["blockNumber"])} ${String(fields["error"])}`);
   const logger = { ...silentLogger, warn };
   const reader = new BlockReader({ rpc, clock, logger, registry, account: registry, verifier: new BatchVerifier() });
   return { node, rpc, clock, reader, warnings };
@@ -58,7 +58,7 @@ test("pauses once for all blocks of a round whose promised logs are left out, an
   const reading = reader.read(range);
   await clock.advance(500);
   expect(marksOf(await reading)).toEqual([1, 2, 3, 4, 5, 6, 8, 9, 10]);
-  expect(warnings).toEqual([expect.stringMatching(/^promised logs not returned Error: block 7: .*use an endpoint/)]);
+  expect(warnings).toEqual([expect.stringMatching(/^promised logs not returned 7 Error: .*use an endpoint/)]);
   expect(marksOf(await reader.read(range))).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
 });
 

@@ -25,6 +25,11 @@ const blocksOfLogsAtOnce = 4;
 /** Pause before the reader asks again for logs that headers of blocks promise, in milliseconds. Each round has at most one. */
 const askAgainMs = 500;
 
+/** On chains with many logs, a bloom may promise logs that do not exist: so the text is the same for each block, and logged once. */
+const leftOut = new Error(
+  "the endpoint returned no logs of the registry twice; if the index lacks events of this block, use an endpoint that can search a block's logs once it announces the block",
+);
+
 /** Blocks that were read together. */
 export interface Round {
   /** The first block that was read. */
@@ -153,8 +158,8 @@ export class BlockReader {
     if (owed.length > 0) await pause(this.#options.clock, askAgainMs, ended);
     const again = await this.#logsOf(owed);
     const missing = owed.find((_, index) => again[index]?.length === 0);
-    if (missing !== undefined) this.#leftOut.failed(new Error(leftOut(missing)));
-    else if (logs.some(({ length }) => length > 0)) this.#leftOut.done();
+    if (missing !== undefined && !ended.aborted) this.#leftOut.failed(leftOut, { blockNumber: missing.number });
+    else if (owed.length > 0) this.#leftOut.done();
     return headers.map((header, index) => again[owed.indexOf(header)] ?? logs[index] ?? []);
   }
 
@@ -249,12 +254,6 @@ export class BlockReader {
 function linked(headers: readonly Header[]): readonly Header[] {
   const broken = headers.findIndex((header, index) => index > 0 && header.parentHash !== headers[index - 1]?.hash);
   return broken === -1 ? headers : headers.slice(0, broken);
-}
-
-function leftOut({ number }: Header): string {
-  const remedy =
-    "if the index lacks events of this block, use an endpoint that can search a block's logs once it announces the block";
-  return `block ${number}: the endpoint returned no logs of the registry twice; ${remedy}`;
 }
 
 function changed(header: Header): RpcFailure {

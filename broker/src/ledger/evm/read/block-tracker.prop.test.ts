@@ -171,7 +171,7 @@ it("names the last common block of a fork that replaces the last three of ten bl
   expect([world.reorganisations, world.namedForks]).toEqual([1, 1]);
 });
 
-it("keeps a block that one answer of another chain denied", async () => {
+it("rolls nothing back if one answer comes from another chain", async () => {
   const world = new World(0, [0]);
   for (let count = 0; count < 10; count += 1) world.node.seal([count]);
   await world.tracker.start(await world.rpc.header("latest"));
@@ -198,7 +198,7 @@ it("keeps a block that one answer of another chain denied", async () => {
   await following;
 });
 
-it("reads a block again, once it must forget it, whose logs a chain node left out", async () => {
+it("reads a block again after forgetBlocks if a chain node left out its logs", async () => {
   const world = new World(0, [0]);
   const genesis = await world.rpc.header(0);
   await world.tracker.start(genesis);

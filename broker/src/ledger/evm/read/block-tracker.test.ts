@@ -61,7 +61,7 @@ describe("a block tracker", () => {
     ["latest", [], 6],
     ["finalized", ["finalized"], 4],
     [2, ["0x4"], 4],
-  ])("asks for few headers for each block under finality %s", async (finality, headers, last) => {
+  ])("asks for no header, or for one, for each block under finality %s", async (finality, headers, last) => {
     await start(finality);
     node.seal([6]);
     const head = await rpc.header("latest");

@@ -8,7 +8,7 @@ export type Finality = "latest" | "safe" | "finalized" | number;
 export interface FinalBlock {
   /** -1 if none is final yet. */
   readonly number: number;
-  /** Undefined under a number of blocks on top: the reader's one request for each final block is cheaper than to keep that many heads of one branch. */
+  /** Undefined if finality is a number of blocks: keeping that many heads would cost more than the reader's one request per block. */
   readonly header: Header | undefined;
 }
 

@@ -1,4 +1,5 @@
 import type { Address } from "../../../domain/topic.ts";
+import { untilAborted } from "../../../lib/until-aborted.ts";
 import type { BatchStart } from "../../../ports/ledger.ts";
 import type { BlockRange, Rpc } from "../endpoint/rpc.ts";
 import { RpcFailure } from "../endpoint/rpc-failure.ts";
@@ -18,11 +19,12 @@ export async function findBatch(range: BlockRange, search: BatchSearch): Promise
   if (from > to || signal.aborted) return undefined;
   try {
     const filter = { address: registry, signatures: [publishedSignature], batch };
-    const [log] = (await rpc.logs(range, filter)).logs;
+    const answer = await untilAborted(rpc.logs(range, filter), signal);
+    const [log] = answer?.logs ?? [];
     return log && Number(log.blockNumber);
   } catch (error) {
     if (from === to || !(error instanceof RpcFailure) || error.kind === "unreached") throw error;
-    const middle = (from + to) >>> 1;
-    return (await findBatch({ from, to: middle }, search)) ?? findBatch({ from: middle + 1, to }, search);
+    const middle = (from + to) >>> 1; // Most gaps are near the head.
+    return (await findBatch({ from: middle + 1, to }, search)) ?? findBatch({ from, to: middle }, search);
   }
 }
