@@ -7,9 +7,13 @@ const flags = constants.O_RDONLY | constants.O_NONBLOCK;
 /** Opens a file for reading. @throws Error for a pipe, which another read would find empty, and for anything else that is no file. */
 export async function openPlainFile(path: string): Promise<FileHandle> {
   const file = await open(path, flags);
-  if ((await file.stat()).isFile()) return file;
-  await file.close();
-  throw new Error("it is no file");
+  try {
+    if ((await file.stat()).isFile()) return file;
+    throw new Error("it is no file");
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
 }
 
 /** Reads a file. @throws Error with the path for a pipe, as {@link openPlainFile}; Error EISDIR for a folder. */
