@@ -123,7 +123,7 @@ describe("connections", () => {
     expect(() => connect(known("d", "acme"), new AbortController())).toThrow(/2 connections/);
   });
 
-  it("that ended are not counted down again by the call that they ended", () => {
+  it("are counted down once if they end and their call fails too", () => {
     for (let index = 0; index < 3; index += 1) {
       const ended = new AbortController();
       const uncount = quotas.countConnection({ principal: known("a", "acme"), signal: ended.signal });

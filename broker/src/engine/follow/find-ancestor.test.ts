@@ -6,7 +6,7 @@ import { findAncestor } from "./find-ancestor.ts";
 
 const { signal } = new AbortController();
 
-it("finds no ancestor if one answer denies a block that the chain has", async () => {
+it("throws if a second answer has the block that the first denied", async () => {
   const engine = await TestEngine.start({ confirmations: 0 });
   onTestFinished(() => engine.stop());
   await engine.broker.open({ topic: "a", groupId: undefined });

@@ -5,7 +5,7 @@ import { connect as connectTcp } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, it, onTestFinished } from "vitest";
 import { createCertificate } from "../testing/certificates.ts";
 import { whenClosed } from "../testing/when-closed.ts";
 import { MqttWorld } from "./testing/mqtt-world.ts";
@@ -94,6 +94,6 @@ it.each(["certificateFile", "keyFile", "clientCaFile"])("does not wait for the w
   const pipe = join(folder, name);
   execFileSync("mkfifo", [pipe]);
   const writer = spawn("sh", ["-c", 'printf text > "$0"', pipe]); // so that a test of a broker that waits fails, and does not hang
+  onTestFinished(() => void writer.kill());
   expect(() => readCertificate({ ...files, [name]: pipe }, "MQTT")).toThrow(`cannot be read: ${pipe} is no file`);
-  writer.kill();
 });

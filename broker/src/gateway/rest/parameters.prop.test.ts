@@ -41,7 +41,7 @@ describe("addEncodedPairs", () => {
     );
   });
 
-  it("does not write a long name for the error that a value may give", () => {
+  it("decodes a long name in less than half the time of quoting it", () => {
     const name = "\u0001".repeat(2_000_000);
     expect(shortest(() => parse(`${name}=1`))).toBeLessThan(shortest(() => JSON.stringify(name)) / 2);
   });

@@ -65,9 +65,9 @@ it("a stop keeps no stream of STOMP that unSubscribe ends meanwhile", async () =
 });
 
 it.each<[what: string, expiryMs: number, counts: readonly number[]]>([
-  ["does not warn of an end that the row tells", 60_000, []],
-  ["warns once of an end that the row does not tell", 1, [1]],
-])("a stop that has no time to write ends %s", async (_, expiryMs, counts) => {
+  ["does not warn if the row already has its will and expiry", 60_000, []],
+  ["warns once if the row lacks them", 1, [1]],
+])("a stop without time to write an end %s", async (_, expiryMs, counts) => {
   const memory = createMemoryStore();
   const detachSession: SessionStore["detachSession"] = async () => {
     await new Promise<void>((resolve) => void engine.clock.after(60_000, resolve));

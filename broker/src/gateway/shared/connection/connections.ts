@@ -32,8 +32,8 @@ export class Connections {
   readonly #create: ConnectionsOptions["create"];
   readonly #open = new Set<Connected>();
   /**
-   * Streams of open connections. Leaves out those that have ended or are destroyed: the end of a connection may wait for its time slice, and its client may come
-   * again meanwhile.
+   * Streams of open connections. Leaves out those that have ended or are destroyed: the end of a connection may wait for its time slice, and its client may
+   * come again meanwhile.
    */
   readonly #live = new Set<Duplex>();
   readonly #refusals: BoundedLog;

@@ -146,8 +146,12 @@ it.each(["end", "close"])(
     const talks = Array.from({ length: 100 }, () => new Talk({ staysBusy: false, slices }));
     const countEnded = (): number => talks.filter(({ ends }) => ends === 1).length;
     for (const { socket } of talks) socket.emit(event);
-    expect(countEnded()).toBeLessThan(10);
-    while (countEnded() < talks.length) await setImmediate();
+    const counts = new Set([countEnded()]);
+    while (countEnded() < talks.length) {
+      await setImmediate();
+      counts.add(countEnded());
+    }
+    expect(counts.size).toBeGreaterThan(5);
   },
 );
 
