@@ -12,7 +12,7 @@ export function isNetwork(text: string): boolean {
   return isAddress(address) && ipaddr.isValidCIDR(text);
 }
 
-/** Networks with no address that a callback is judged by: the unspecified ones, and those that carry IPv4 addresses, which are judged as such. */
+/** Networks that no callback reaches as written: the unspecified addresses are refused, and IPv4 addresses inside IPv6 count as IPv4. */
 const unreachable = ["0.0.0.0/8", "::/128", "::ffff:0:0/96", "64:ff9b::/96"].map((text) => ipaddr.parseCIDR(text));
 
 export const callbackNetworkRule =

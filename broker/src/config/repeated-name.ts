@@ -1,7 +1,7 @@
-/** What opens, ends or names in a JSON text, and in strings the escapes, whose quote ends none. It is matched in short pieces: a long match takes stack. */
+/** Braces, quotes and colons, and escapes, whose quote ends no string. Short matches only: a long one takes stack. */
 const tokens = /[{}":]|\\./g;
 
-/** A name that an object has twice; undefined if there is none. The text must be JSON. */
+/** A name that an object has twice; undefined if there is none. The text must be JSON. The gateway counts names while it measures a body, and names none. */
 export function findRepeatedName(json: string): string | undefined {
   const open: Set<string>[] = [];
   let start: number | undefined; // Of the string that has begun.

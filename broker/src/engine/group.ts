@@ -174,8 +174,8 @@ export class Group {
   }
 
   /**
-   * As {@link findHead}, for readers that begin at the index. No rollback can remove the oldest block that this node has seen, so an index without it was emptied
-   * by another node. This node may have yet to notice that, and then the group is not closed.
+   * As {@link findHead}, for readers that begin at the index. No rollback can remove the oldest block that this node has seen, so an index without it was
+   * emptied by another node. This node may have yet to notice that, and then the group is not closed.
    * @throws BrokerError 200205 for an index that was emptied and is not rebuilt yet: readers would begin before events of the past.
    */
   async findLiveHead(): Promise<IndexHead | undefined> {

@@ -47,7 +47,7 @@ export function isBeforeConnection(error: unknown): boolean {
   return codesBeforeConnection.has(code) || isTls(code ?? "");
 }
 
-/** Whether `fetch` did not even try, because of a port that the Fetch standard (section 2.9) blocks, such as 6000 or 10080. undici sets no code on its error. */
+/** Whether `fetch` did not try, because the Fetch standard (section 2.9) blocks the port, such as 6000 or 10080. undici sets no code on its error. */
 export function isBlockedPort(cause: unknown): boolean {
   return cause instanceof Error && cause.message === "bad port";
 }

@@ -113,8 +113,8 @@ export interface EventPlace {
 
 /**
  * Number of blocks below the head for which the index keeps undo data. One rollback keeps about 50 bytes in memory for each batch that it removes, whatever its
- * size, and up to 100 more while it counts the events of one filter: at most 15 MiB for 100,000 batches. In as
- * many blocks the broker looks for events that the index lacks because a chain node left out logs.
+ * size, and up to 100 more while it counts the events of one filter: at most 15 MiB for 100,000 batches. In as many
+ * blocks the broker looks for events that the index lacks because a chain node left out logs.
  */
 export const reorganisationBlocksMax = 4096;
 

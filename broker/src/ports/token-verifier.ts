@@ -15,7 +15,7 @@ export interface RefusedToken {
   readonly reason: string;
 }
 
-/** The reason of a refusal. */
+/** Reason to refuse a token whose issuer is not configured. */
 export const unknownIssuer = "the token is of no issuer that the broker trusts";
 
 /** A token that cannot be verified now: the keys of its issuer were never read, or too long ago. */

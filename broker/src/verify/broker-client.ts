@@ -148,7 +148,7 @@ async function fetchBounded(
 ): Promise<Response> {
   const response = await fetch(url, init);
   let bytes = 0;
-  // Read by the client: a body that breaks off is no server that does not answer.
+  // The client reads the body, so that it reports a broken answer as such.
   const bounded = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
     transform: (chunk, controller) => {
       bytes += chunk.length;

@@ -83,7 +83,7 @@ export function findStorage(): Storage | undefined {
   }
 }
 
-/** The stored key, if it is one that a person could give: an earlier version of the console stored any text. */
+/** The stored key, unless no request can carry it. */
 function findKey(storage: Storage | undefined): string | undefined {
   const key = storage?.getItem(storageName) ?? "";
   return new RegExp(`^${keyPattern}$`).test(key) ? key : undefined;

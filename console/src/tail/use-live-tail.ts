@@ -4,7 +4,10 @@ import { LiveTail, type TailQuery } from "./live-tail.ts";
 
 const onFrame = (action: () => void): void => void requestAnimationFrame(action);
 
-/** A tail that runs while its component is shown, and keeps the newest `eventsMax` events. A change of the query, or a new client (another key or another log-in), starts a new tail. */
+/**
+ * A tail that runs while its component is shown, and keeps the newest `eventsMax` events. A change of the query, or a new client (another key or another
+ * log-in), starts a new tail.
+ */
 export function useLiveTail({ topic, after, filter, groupId }: TailQuery, eventsMax?: number): LiveTail {
   const session = useSession();
   const { tailer } = useSessionState();

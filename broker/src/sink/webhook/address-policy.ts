@@ -26,9 +26,9 @@ const carriersOfIpv4 = [ipaddr.IPv6.parseCIDR("::ffff:0:0/96"), ipaddr.IPv6.pars
 const metadataAddress = "168.63.129.16";
 
 /**
- * Builds the policy. It allows public addresses, the allowed networks and, if allowed, loopback at ports from 1024 on. It refuses everything else:
- * always the unspecified addresses, which systems connect to loopback, at any port; and addresses of this machine, private, link-local, shared, multicast, documentation, reserved and transition ranges. An IPv4 address inside an IPv6
- * one is judged as the IPv4 address.
+ * Builds the policy. It allows public addresses, the allowed networks and, if allowed, loopback at ports from 1024 on. It always refuses the unspecified
+ * addresses, which systems connect to loopback. It also refuses addresses of this machine, and private, link-local, shared, multicast, documentation, reserved
+ * and transition ranges. An IPv4 address inside an IPv6 one is judged as the IPv4 address.
  */
 export function createAddressPolicy(options: AddressPolicyOptions): AddressPolicy {
   const networks = options.allowNetworks.map((text): Network => ipaddr.parseCIDR(text));

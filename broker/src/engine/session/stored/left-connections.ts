@@ -105,7 +105,7 @@ export class LeftConnections {
     this.#all.delete(pending.left);
   }
 
-  /** Resolves when every pending end has been written, or when `signal` aborts: then it warns of the ends that the rows do not tell. */
+  /** Resolves when every pending end is written, or when `signal` aborts; then warns of ends whose will or expiry the rows lack. */
   async settled(signal: CancelSignal): Promise<void> {
     await untilAborted(Promise.allSettled(this.#turnsAsked), signal);
     const count = [...this.#all].filter(([left, end]) => end !== undefined && !isKnown(left, end)).length;
