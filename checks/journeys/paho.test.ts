@@ -11,8 +11,9 @@ const running = useWorld(embeddedWorld, { env: { STELE_MQTT_PORT: "0" } });
 let paho: PythonScript | undefined;
 afterEach(() => paho?.kill());
 
-function startPaho(version: 4 | 5): PythonScript {
-  paho = new PythonScript(script, [String(portOf(running().broker, "MQTT")), String(version)]);
+/** Give each test its own `clientId`: a session repeats what an earlier client with its identifier did not acknowledge. */
+function startPaho(version: 4 | 5, clientId: string): PythonScript {
+  paho = new PythonScript(script, [String(portOf(running().broker, "MQTT")), String(version), clientId]);
   return paho;
 }
 
@@ -20,7 +21,7 @@ describe.runIf(canRun).each([4, 5] as const)("Paho for Python, protocol level %d
   it("Paho publishes and receives with every QoS, keeps its session, and sees what REST publishes", async () => {
     const topic = `paho/${version}`;
     const rest = running().client;
-    const client = startPaho(version);
+    const client = startPaho(version, `paho-${version}`);
     client.do("connect");
     expect(await client.lines.next("connected")).toMatchObject({ ok: true, present: false });
     client.do("subscribe", { filter: `${topic}/#`, qos: 2 });
@@ -45,7 +46,7 @@ describe.runIf(canRun).each([4, 5] as const)("Paho for Python, protocol level %d
 
   it("Paho gets the retained message of a topic", async () => {
     const topic = `paho-retained/${version}`;
-    const client = startPaho(version);
+    const client = startPaho(version, topic.replace("/", "-"));
     client.do("connect");
     await client.lines.next("connected");
     client.do("publish", { topic, payload: "kept", qos: 1, retain: true });

@@ -1,4 +1,4 @@
-"""Runs a Paho client: python journey.py PORT VERSION. Reads orders from standard input and prints reports, both as one JSON object a line."""
+"""Runs a Paho client: python journey.py PORT VERSION CLIENT. Reads orders from standard input and prints reports, both as one JSON object a line."""
 
 import json
 import sys
@@ -6,7 +6,7 @@ import paho.mqtt.client as mqtt
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-port, version = int(sys.argv[1]), int(sys.argv[2])
+port, version, client_id = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 is_five = version == 5
 
 
@@ -25,7 +25,7 @@ def on_message(_client, _data, message):
 
 client = mqtt.Client(
     mqtt.CallbackAPIVersion.VERSION2,
-    client_id="paho-%d" % version,
+    client_id=client_id,
     protocol=mqtt.MQTTv5 if is_five else mqtt.MQTTv311,
     clean_session=None if is_five else False,
 )
