@@ -84,3 +84,12 @@ export class TimeSlices implements Pauses {
     resume();
   }
 }
+
+/** Runs a step for each item. The first slice runs at once. @throws what a step throws. */
+export async function inSlices<T>(items: Iterable<T>, slices: Pauses, step: (item: T) => void): Promise<void> {
+  for (const item of items) {
+    step(item);
+    const pause = slices.pause();
+    if (pause !== undefined) await pause;
+  }
+}

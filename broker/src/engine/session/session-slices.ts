@@ -1,4 +1,4 @@
-import type { Pauses } from "../../lib/time-slices.ts";
+import { inSlices, type Pauses } from "../../lib/time-slices.ts";
 import type { Session } from "./session.ts";
 
 /** Stops sessions, and resolves when each has stopped: see {@link Session.stop}. In slices: each takes about 20 µs, and there may be tens of thousands. */
@@ -11,13 +11,4 @@ export async function stopEach(sessions: readonly Pick<Session, "stop">[], slice
 /** Lets restarted sessions read on, in slices. A session that stops meanwhile does nothing. Never rejects. */
 export async function readOnEach(sessions: readonly Pick<Session, "readOn">[], slices: Pauses): Promise<void> {
   await inSlices(sessions, slices, (session) => session.readOn());
-}
-
-/** Runs a step for each item. The first slice runs at once. @throws what a step throws. */
-export async function inSlices<T>(items: readonly T[], slices: Pauses, step: (item: T) => void): Promise<void> {
-  for (const item of items) {
-    step(item);
-    const pause = slices.pause();
-    if (pause !== undefined) await pause;
-  }
 }

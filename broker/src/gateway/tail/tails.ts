@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import { BrokerError } from "@stele/wire";
 import type { Caller } from "../../engine/access/caller.ts";
 import type { Broker, TailOrder } from "../../engine/broker.ts";
+import { inSlices } from "../../lib/time-slices.ts";
 import { probeAfterMs } from "../shared/connection/limits.ts";
 import type { UnreadBytes } from "../shared/connection/memory.ts";
 import { createSocketSlices } from "../shared/connection/socket-slices.ts";
@@ -102,12 +103,8 @@ export class Tails {
   async endAll(): Promise<void> {
     this.#isStopping = true;
     clearInterval(this.#timer);
-    const slices = createSocketSlices();
-    for (const tail of this.#turns.flatMap((turn) => [...turn])) {
-      tail.end("stopping");
-      const pause = slices.pause();
-      if (pause !== undefined) await pause;
-    }
+    const tails = this.#turns.flatMap((turn) => [...turn]);
+    await inSlices(tails, createSocketSlices(), (tail) => tail.end("stopping"));
   }
 
   #beat(): void {

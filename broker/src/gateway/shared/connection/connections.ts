@@ -3,6 +3,7 @@ import type { Caller, Protocol } from "../../../engine/access/caller.ts";
 import type { Broker } from "../../../engine/broker.ts";
 import type { BoundedLog } from "../../../lib/bounded-log.ts";
 import type { Logger } from "../../../lib/logger.ts";
+import { inSlices } from "../../../lib/time-slices.ts";
 import { createRepeatLog } from "./connection-log.ts";
 import { createSocketSlices } from "./socket-slices.ts";
 
@@ -85,11 +86,6 @@ export class Connections {
   }
 
   async #endEach(): Promise<void> {
-    const slices = createSocketSlices();
-    for (const connection of this.#open) {
-      connection.endByStop();
-      const pause = slices.pause();
-      if (pause !== undefined) await pause;
-    }
+    await inSlices(this.#open, createSocketSlices(), (connection) => connection.endByStop());
   }
 }
