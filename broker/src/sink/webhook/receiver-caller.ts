@@ -88,7 +88,7 @@ export class ReceiverCaller {
 
   async #use(lease: Lease, call: Call, signals: CallSignals): Promise<ExchangeEnd> {
     const { signal } = signals;
-    let usage: Usage = { isWhole: false, isAnswered: undefined };
+    let usage: Usage = { isReusable: false, isAnswered: undefined };
     try {
       // Making the message of a batch may take 10 ms, and hundreds of connections may be free in one turn of the event loop.
       const pause = this.#slices.pause();
@@ -152,9 +152,9 @@ function endOfWaiting({ signal, stopping }: CallSignals): ExchangeEnd {
 
 /** State of a connection after its request. It can carry another request after a withheld one. An aborted request says nothing about the receiver. */
 function usageOf(end: ExchangeEnd, { aborted }: CancelSignal): Usage {
-  if (end.kind === "withheld") return { isWhole: true, isAnswered: undefined };
-  const isWhole = end.kind === "answered" && !end.answer.isCut && end.answer.brokenBy === undefined;
-  return { isWhole, isAnswered: aborted ? undefined : end.kind === "answered" };
+  if (end.kind === "withheld") return { isReusable: true, isAnswered: undefined };
+  const isReusable = end.kind === "answered" && !end.answer.isCut && end.answer.brokenBy === undefined;
+  return { isReusable, isAnswered: aborted ? undefined : end.kind === "answered" };
 }
 
 function toRequest({ origin, path, method, message }: Call) {

@@ -6,8 +6,8 @@ import { ConnectionPool, type ConnectionPoolOptions, type Lease } from "./connec
 import { buildConnector } from "undici";
 import { Exchange } from "../exchange.ts";
 
-const answered = { isWhole: true, isAnswered: true };
-const broken = { isWhole: false, isAnswered: false };
+const answered = { isReusable: true, isAnswered: true };
+const broken = { isReusable: false, isAnswered: false };
 
 function createPool(limits: Partial<ConnectionPoolOptions> = {}) {
   const clock = new VirtualClock();
@@ -34,106 +34,107 @@ function createPool(limits: Partial<ConnectionPoolOptions> = {}) {
     leases.get(name)?.release(usage);
     await clock.advance(0);
   };
-  const settled = async (): Promise<readonly string[]> => {
+  /** Returns and clears `granted`. */
+  const takeGranted = async (): Promise<readonly string[]> => {
     await clock.advance(0);
     return granted.splice(0);
   };
-  return { pool, clock, acquire, release, settled };
+  return { pool, clock, acquire, release, takeGranted };
 }
 
 describe("waiting requests", () => {
   test("of one receiver get connections in order, up to its limit", async () => {
-    const { pool, acquire, release, settled } = createPool();
+    const { pool, acquire, release, takeGranted } = createPool();
     for (const name of ["a 1", "a 2", "a 3", "a 4"]) acquire(name);
-    expect(await settled()).toEqual(["a 1", "a 2"]);
+    expect(await takeGranted()).toEqual(["a 1", "a 2"]);
     expect(pool.waitingCount).toBe(2);
     await release("a 2");
-    expect(await settled()).toEqual(["a 3"]);
+    expect(await takeGranted()).toEqual(["a 3"]);
     await release("a 1");
-    expect(await settled()).toEqual(["a 4"]);
+    expect(await takeGranted()).toEqual(["a 4"]);
     expect(pool.waitingCount).toBe(0);
   });
 
-  test("alternate between receivers", async () => {
-    const { acquire, release, settled } = createPool({ connectionsMax: 9, connectionsTotalMax: 2 });
+  test("of several receivers get connections in turn", async () => {
+    const { acquire, release, takeGranted } = createPool({ connectionsMax: 9, connectionsTotalMax: 2 });
     for (const name of ["a 1", "a 2", "a 3", "b 1", "c 1"]) acquire(name);
-    expect(await settled()).toEqual(["a 1"]); // New receivers may use three quarters, rounded down.
+    expect(await takeGranted()).toEqual(["a 1"]); // Receivers without an answer may use 3/4 of the 2 connections, rounded down.
     const order: string[] = [];
     for (const name of ["a 1", "a 2", "b 1", "a 3"]) {
       await release(name, broken);
-      order.push(...(await settled()));
+      order.push(...(await takeGranted()));
     }
     expect(order).toEqual(["a 2", "b 1", "a 3", "c 1"]);
   });
 
   test("stop waiting when their signal aborts or the pool closes", async () => {
-    const { pool, acquire, settled } = createPool({ connectionsMax: 1 });
+    const { pool, acquire, takeGranted } = createPool({ connectionsMax: 1 });
     const aborting = new AbortController();
     acquire("a 1");
     acquire("a 2", { signal: aborting.signal });
     acquire("a 3");
     aborting.abort();
-    expect(await settled()).toEqual(["a 1", "not a 2"]);
+    expect(await takeGranted()).toEqual(["a 1", "not a 2"]);
     await pool.close();
     acquire("a 4");
-    expect(await settled()).toEqual(["not a 3", "not a 4"]);
+    expect(await takeGranted()).toEqual(["not a 3", "not a 4"]);
     expect(pool.waitingCount).toBe(0);
   });
 
-  test("that wait for the rate limit of their receiver use no connection", async () => {
-    const { pool, clock, acquire, release, settled } = createPool({ bytesPerSecondMax: 1000 });
+  test("of a receiver over its rate limit use no connection", async () => {
+    const { pool, clock, acquire, release, takeGranted } = createPool({ bytesPerSecondMax: 1000 });
     acquire("a 1", { bytes: 3000 });
-    await settled();
+    await takeGranted();
     await release("a 1", broken);
     acquire("a 2");
     acquire("b 1");
-    expect(await settled()).toEqual(["b 1"]);
+    expect(await takeGranted()).toEqual(["b 1"]);
     expect(pool.connectionCount).toBe(1);
     await clock.advance(1999);
-    expect(await settled()).toEqual([]);
+    expect(await takeGranted()).toEqual([]);
     await clock.advance(1);
-    expect(await settled()).toEqual(["a 2"]);
+    expect(await takeGranted()).toEqual(["a 2"]);
   });
 });
 
 test("receivers that do not answer leave a quarter of the connections to those that do", async () => {
-  const { acquire, release, settled } = createPool();
+  const { acquire, release, takeGranted } = createPool();
   acquire("good 0");
-  await settled();
+  await takeGranted();
   await release("good 0");
   for (const name of ["a", "b", "c", "d", "e"]) acquire(`${name} 1`);
-  expect(await settled()).toEqual(["a 1", "b 1", "c 1"]);
+  expect(await takeGranted()).toEqual(["a 1", "b 1", "c 1"]);
   for (const name of ["good 1", "good 2"]) acquire(name);
-  expect(await settled()).toEqual(["good 1"]);
+  expect(await takeGranted()).toEqual(["good 1"]);
   await release("good 1");
-  expect(await settled()).toEqual(["good 2"]);
+  expect(await takeGranted()).toEqual(["good 2"]);
 });
 
 test("receivers that did not answer use at most half of the connections, so that a new receiver need not wait for them", async () => {
-  const { acquire, release, settled } = createPool();
+  const { acquire, release, takeGranted } = createPool();
   for (const name of ["a", "b", "c"]) acquire(`${name} 1`);
-  await settled();
+  await takeGranted();
   for (const name of ["a", "b", "c"]) await release(`${name} 1`, broken);
   for (const name of ["a", "b", "c"]) acquire(`${name} 2`);
-  expect(await settled()).toEqual(["a 2", "b 2"]);
+  expect(await takeGranted()).toEqual(["a 2", "b 2"]);
   acquire("new 1");
-  expect(await settled()).toEqual(["new 1"]);
+  expect(await takeGranted()).toEqual(["new 1"]);
   await release("new 1");
-  expect(await settled()).toEqual([]);
+  expect(await takeGranted()).toEqual([]);
   await release("a 2", broken);
-  expect(await settled()).toEqual(["c 2"]);
+  expect(await takeGranted()).toEqual(["c 2"]);
 });
 
 test("a receiver counts as answering from its first answer until it fails", async () => {
-  const { acquire, release, settled } = createPool({ connectionsMax: 9 });
+  const { acquire, release, takeGranted } = createPool({ connectionsMax: 9 });
   for (const name of ["a 1", "b 1", "b 2", "b 3"]) acquire(name);
-  expect(await settled()).toEqual(["a 1", "b 1", "b 2"]);
+  expect(await takeGranted()).toEqual(["a 1", "b 1", "b 2"]);
   await release("a 1");
   acquire("a 2");
   acquire("a 3");
-  expect(await settled()).toEqual(["b 3", "a 2"]);
+  expect(await takeGranted()).toEqual(["b 3", "a 2"]);
   await release("a 2", broken);
-  expect(await settled()).toEqual([]);
+  expect(await takeGranted()).toEqual([]);
 });
 
 describe("the pool", () => {

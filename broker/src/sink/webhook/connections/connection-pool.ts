@@ -30,7 +30,7 @@ export interface ConnectionOrder {
 /** State of a connection after its request. */
 export interface Usage {
   /** Whether it can carry another request. */
-  readonly isWhole: boolean;
+  readonly isReusable: boolean;
   /** Whether the receiver answered; undefined if the request was not sent, or its caller aborted it. */
   readonly isAnswered: boolean | undefined;
 }
@@ -199,12 +199,12 @@ export class ConnectionPool {
     const connection = this.#connect(lane);
     return {
       connection,
-      release: ({ isWhole, isAnswered }) => {
+      release: ({ isReusable, isAnswered }) => {
         this.#inUse -= 1;
         lane.inUse -= 1;
         this.#ready.end(health);
         if (isAnswered !== undefined) lane.health = isAnswered ? "proven" : "failing";
-        if (isWhole && connection.isOpen && !this.#isClosed) {
+        if (isReusable && connection.isOpen && !this.#isClosed) {
           lane.idle.push(connection);
           this.#idle.set(connection, lane);
         } else void connection.close();
