@@ -1,4 +1,4 @@
-import { clockWorld } from "../harness/worlds.ts";
+import { timedAnvilWorld } from "../harness/worlds.ts";
 import { describeBehaviour } from "./suites/all.ts";
 
-describeBehaviour(clockWorld);
+describeBehaviour(timedAnvilWorld);

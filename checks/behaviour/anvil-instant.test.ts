@@ -1,4 +1,4 @@
-import { instantWorld } from "../harness/worlds.ts";
+import { instantAnvilWorld } from "../harness/worlds.ts";
 import { describeBehaviour } from "./suites/all.ts";
 
-describeBehaviour(instantWorld);
+describeBehaviour(instantAnvilWorld);

@@ -1,7 +1,9 @@
 import { anvilWorld, embeddedWorld, type World } from "./world.ts";
 
-export const instantWorld = anvilWorld({ blockTimeS: 0 });
-export const clockWorld = anvilWorld({ blockTimeS: 0.25, protocol: "ws" });
+/** Anvil makes a block for each transaction at once. */
+export const instantAnvilWorld = anvilWorld({ blockTimeS: 0 });
+/** Anvil makes blocks at intervals, and the broker reaches it by WebSocket. */
+export const timedAnvilWorld = anvilWorld({ blockTimeS: 0.25, protocol: "ws" });
 
 /** All worlds of a single broker, one for each kind of chain. */
-export const chainWorlds: readonly World[] = [embeddedWorld, instantWorld, clockWorld];
+export const chainWorlds: readonly World[] = [embeddedWorld, instantAnvilWorld, timedAnvilWorld];
