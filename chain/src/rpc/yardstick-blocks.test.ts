@@ -4,7 +4,7 @@ import type {
   BlockAnswer,
   FeeHistoryAnswer,
   FullBlockAnswer,
-  PlacedAnswer,
+  TransactionAnswer,
   ProofAnswer,
   ReceiptAnswer,
 } from "../testing/answers.ts";
@@ -62,7 +62,7 @@ describe.each(BACKENDS)("blocks, transactions, state and fees: $name", ({ start 
   });
 
   it("returns a transaction by hash, and by block and index", async () => {
-    const transaction = await yardstick.resultAs<PlacedAnswer>("eth_getTransactionByHash", yardstick.stored);
+    const transaction = await yardstick.resultAs<TransactionAnswer>("eth_getTransactionByHash", yardstick.stored);
     expect(transaction).toMatchObject({
       hash: yardstick.stored,
       type: "0x2",
@@ -80,8 +80,12 @@ describe.each(BACKENDS)("blocks, transactions, state and fees: $name", ({ start 
       accessList: [],
       input: encodeCall({ functionName: "store", args: [5n, 1234n, "0xdeadbeef"] }),
     });
-    const byNumber = await yardstick.resultAs<PlacedAnswer>("eth_getTransactionByBlockNumberAndIndex", "0x2", "0x0");
-    const byHash = await yardstick.resultAs<PlacedAnswer>(
+    const byNumber = await yardstick.resultAs<TransactionAnswer>(
+      "eth_getTransactionByBlockNumberAndIndex",
+      "0x2",
+      "0x0",
+    );
+    const byHash = await yardstick.resultAs<TransactionAnswer>(
       "eth_getTransactionByBlockHashAndIndex",
       transaction.blockHash,
       "0x0",

@@ -2,7 +2,7 @@ import type { Hex } from "viem";
 
 // Results of JSON-RPC methods, with only the fields that tests use.
 
-export interface PlacedAnswer {
+export interface TransactionAnswer {
   readonly hash: Hex;
   readonly blockHash: Hex;
 }
@@ -29,7 +29,7 @@ export interface BlockAnswer {
 }
 
 export interface FullBlockAnswer extends BlockAnswer {
-  readonly transactions: readonly PlacedAnswer[];
+  readonly transactions: readonly TransactionAnswer[];
 }
 
 export interface FeeHistoryAnswer {
