@@ -11,8 +11,11 @@ const places: readonly StatePlace[] = [
   { account: "b", slot: "c" },
 ];
 
-/** A chain whose state is read in three steps; the second one finds `found`. */
-function checkOf(found: Pick<CheckedState, "damaged" | "mended">, asked: (StatePlace | undefined)[]): ChainCheck {
+/** Checks the state in three steps; the second one finds `found`. Adds the place where each step begins to `asked`. */
+function createChainCheck(
+  found: Pick<CheckedState, "damaged" | "mended">,
+  asked: (StatePlace | undefined)[],
+): ChainCheck {
   return {
     check: async () => undefined,
     mend: async () => false,
@@ -31,7 +34,7 @@ function createScrub() {
   const metrics = { ...noMetrics, chainDamaged: (_: string, outcome: string) => void outcomes.push(outcome) };
   const run = async (found: Pick<CheckedState, "damaged" | "mended">) => {
     const asked: (StatePlace | undefined)[] = [];
-    const chainCheck = checkOf(found, asked);
+    const chainCheck = createChainCheck(found, asked);
     const scrub = new StateScrub({ groupId: defaultGroupId, chainCheck, chainDamage, metrics, logger: silentLogger });
     while (await scrub.step()) continue;
     return { ...scrub.progress, asked };
@@ -39,7 +42,7 @@ function createScrub() {
   return { chainDamage, outcomes, run };
 }
 
-test("a scrub reads the state step by step; the same damage is reported once, until a scrub finds none", async () => {
+test("a scrub checks the whole state, reports known damage only once, and clears the warning if it finds none", async () => {
   const { chainDamage, outcomes, run } = createScrub();
   const bad = await run({ damaged: ["a node is missing."], mended: 1 });
   expect(bad).toMatchObject({ checked: 30, damaged: 2, mended: 1, advice: chainDamage.warning });
@@ -51,7 +54,7 @@ test("a scrub reads the state step by step; the same damage is reported once, un
   expect(chainDamage.warning).toBeUndefined();
 });
 
-test("the warning names a damaged block and damage of the state; lost events are a failure", () => {
+test("damage of a block or of the state gives a warning, and lost events give a failure", () => {
   const damage = new ChainDamage();
   const reason = "its receipts do not hash to its receiptsRoot.";
   damage.note(7, { reason, isLost: false });
