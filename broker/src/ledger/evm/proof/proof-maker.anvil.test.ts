@@ -24,7 +24,7 @@ async function verify(proof: Proof, on: AnvilChain = chain): Promise<ProofResult
   return verifyProof(proof, trusted, { expectedRegistry: on.registry, keccak: keccak256 });
 }
 
-/** Proves the events at the given places of a batch, and checks each proof against the chain. */
+/** Proves the events of a batch at these indexes, and checks each proof against the chain. */
 async function expectProven(batch: Published | undefined, indexes: readonly number[], on = chain): Promise<void> {
   if (batch === undefined) throw new Error("no batch");
   for (const index of indexes) {
@@ -50,12 +50,15 @@ describe("proofs from anvil", () => {
     await expectProven(batch, [0]);
   });
 
-  test.each([2, 3, 5, 64, 1000])("proves the first, middle and last event of a batch of %i", async (count) => {
-    const [batch] = await chain.publish(topic, [someEvents(count)]);
-    await expectProven(batch, [0, count >> 1, count - 2, count - 1]);
-  });
+  test.each([2, 3, 5, 64, 1000])(
+    "proves the first, the middle and the last two events of a batch of %i",
+    async (count) => {
+      const [batch] = await chain.publish(topic, [someEvents(count)]);
+      await expectProven(batch, [0, count >> 1, count - 2, count - 1]);
+    },
+  );
 
-  test("proves events of three batches in one transaction, two of which have the same events", async () => {
+  test("proves events of three batches in one transaction, two of them with the same events", async () => {
     const batches = await chain.publish(topic, [someEvents(2), someEvents(3), someEvents(2)]);
     for (const batch of batches) await expectProven(batch, [0, 1]);
   });
@@ -87,24 +90,27 @@ describe("proofs from anvil", () => {
     await expectProven(batch, [0, 1, 2]);
   });
 
-  test("proves events of eleven of 300 transactions in one block", async () => {
+  test("in a block of 300 transactions, proves an event of each of 11 transactions", async () => {
     const batches = Array.from({ length: 300 }, (_, index) => someEvents(1 + (index % 3), `of ${index}`));
     await chain.inOneBlock(async () => {
       for (const events of batches) await chain.sendBatches(topic, [events], { gas: "0x493e0" });
     });
-    const placed = await chain.placed(topic, batches);
-    for (const index of [0, 1, 15, 16, 126, 127, 128, 129, 255, 256, 299]) await expectProven(placed[index], [0]);
+    const published = await chain.recordPublished(topic, batches);
+    for (const index of [0, 1, 15, 16, 126, 127, 128, 129, 255, 256, 299]) await expectProven(published[index], [0]);
   });
 
-  test.each([2, 17, 128, 129])("proves an event of the last of %i transactions in one block", async (count) => {
-    const batches = Array.from({ length: count }, (_, index) => someEvents(1, `of ${index}`));
-    await chain.inOneBlock(async () => {
-      for (const events of batches) await chain.sendBatches(topic, [events], { gas: "0x493e0" });
-    });
-    await expectProven((await chain.placed(topic, batches)).at(-1), [0]);
-  });
+  test.each([2, 17, 128, 129])(
+    "in a block of %i transactions, proves an event of the last transaction",
+    async (count) => {
+      const batches = Array.from({ length: count }, (_, index) => someEvents(1, `of ${index}`));
+      await chain.inOneBlock(async () => {
+        for (const events of batches) await chain.sendBatches(topic, [events], { gas: "0x493e0" });
+      });
+      await expectProven((await chain.recordPublished(topic, batches)).at(-1), [0]);
+    },
+  );
 
-  test("proves an event by an endpoint without eth_getBlockReceipts", async () => {
+  test("proves an event with an endpoint that lacks eth_getBlockReceipts", async () => {
     const [batch] = await chain.publish(topic, [someEvents(2)]);
     if (batch === undefined) throw new Error("no batch");
     const asked: string[] = [];

@@ -29,7 +29,7 @@ export class AnvilChain {
   readonly url: string;
   readonly #anvil: Anvil;
   readonly #sequences = new Map<string, number>();
-  #isGathering = false;
+  #awaitsMine = false;
 
   private constructor(anvil: Anvil, registry: Address) {
     this.#anvil = anvil;
@@ -67,7 +67,7 @@ export class AnvilChain {
   async send(fields: Fields): Promise<void> {
     const fees = "maxFeePerGas" in fields ? {} : { gasPrice };
     const hash = await this.ask<Hex>("eth_sendTransaction", { from: account, ...fees, ...fields });
-    if (!this.#isGathering) await receiptOf(this.provider, hash);
+    if (!this.#awaitsMine) await receiptOf(this.provider, hash);
   }
 
   /** Sends one transaction with these batches of a topic. */
@@ -87,8 +87,8 @@ export class AnvilChain {
     return Number(await this.ask<Hex>("eth_blockNumber"));
   }
 
-  /** The places of batches that were sent. Call it when the newest block contains them. */
-  async placed(topic: string, batches: readonly (readonly EventPayload[])[]): Promise<Published[]> {
+  /** Numbers sent batches, and returns them with their block. Call it once for each transaction, in order, while the newest block contains it. */
+  async recordPublished(topic: string, batches: readonly (readonly EventPayload[])[]): Promise<Published[]> {
     const blockNumber = await this.head();
     return batches.map((events) => {
       const firstSequence = (this.#sequences.get(topic) ?? 0) + 1;
@@ -103,17 +103,17 @@ export class AnvilChain {
     fields: Fields = {},
   ): Promise<Published[]> {
     await this.sendBatches(topic, batches, fields);
-    return this.placed(topic, batches);
+    return this.recordPublished(topic, batches);
   }
 
   /** Puts all transactions that `work` sends into one block. */
   async inOneBlock(work: () => Promise<void>): Promise<void> {
-    this.#isGathering = true;
+    this.#awaitsMine = true;
     await this.ask("evm_setAutomine", false);
     await work();
     await this.ask("evm_mine");
     await this.ask("evm_setAutomine", true);
-    this.#isGathering = false;
+    this.#awaitsMine = false;
   }
 }
 
