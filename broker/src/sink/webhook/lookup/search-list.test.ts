@@ -22,7 +22,7 @@ test.each([
     ],
   ],
   ["receiver.ns.", ["receiver.ns"]],
-])("in a cluster, %s becomes the queries %j", (name, candidates) => {
+])("in Kubernetes, the name %s becomes the queries %j", (name, candidates) => {
   expect(candidatesFor(name, parseSearchRules(kubernetes))).toEqual(candidates);
 });
 
@@ -34,6 +34,6 @@ test.each([
   ["search lan\noptions ndots:0", "receiver", ["receiver", "receiver.lan"]],
   ["search lan\noptions ndots:99", "a.b", ["a.b.lan", "a.b"]],
   ["# search lan\nsearch", "receiver", ["receiver"]],
-])("with %j, %s becomes the queries %j", (text, name, candidates) => {
+])("with the resolv.conf %j, the name %s becomes the queries %j", (text, name, candidates) => {
   expect(candidatesFor(name, parseSearchRules(text))).toEqual(candidates);
 });
