@@ -10,7 +10,7 @@ it.each([
   ["$shared/a/b", undefined],
   ["$share", undefined],
   ["a", undefined],
-])("reads %s", (text, expected) => {
+])("parses %s as %j", (text, expected) => {
   expect(parseSharedFilter(text)).toEqual(expected);
 });
 
