@@ -1,7 +1,7 @@
 import { quote } from "@stele/wire";
 import { findRepeatedName } from "./repeated-name.ts";
 
-/** An object of a JSON text has a name twice. `JSON.parse` keeps the last of such members without a word: a role could lose its rules that deny. */
+/** An object in a JSON text has a name twice. `JSON.parse` silently keeps only the last of these members, so a role could lose its rules that deny. */
 export class RepeatedName extends Error {
   override readonly name = "RepeatedName";
 

@@ -5,11 +5,12 @@ const backslash = 0x5c;
 const comma = 0x2c;
 const colon = 0x3a;
 
-/** The number of values in a JSON text and of names before them, and why the text is refused; undefined if it is not. */
+/** What {@link measureJson} counted in a JSON text, up to the limit that the text exceeds. */
 export interface JsonShape {
   readonly values: number;
-  /** Counts a name as often as it is repeated. */
+  /** Number of members of all objects, including members with a repeated name. */
   readonly names: number;
+  /** Which limit the text exceeds; undefined if none. */
   readonly refusal: string | undefined;
 }
 
@@ -24,7 +25,7 @@ export function measureJson(text: Buffer): JsonShape {
   let depth = 0;
   for (let at = 0; at < text.length; at += 1) {
     const byte = text[at] ?? 0;
-    if (byte === quote) at = names.passString(at);
+    if (byte === quote) at = names.readString(at);
     else if (byte === colon) {
       names.add();
       if (names.areTooMany) return toShape(`the JSON body has more than ${jsonNamesMax} different names`);
@@ -38,19 +39,19 @@ export function measureJson(text: Buffer): JsonShape {
   return toShape(undefined);
 }
 
-/** Whether an object of the text from which the value was parsed has a name twice: `JSON.parse` keeps the last of such members without a word. */
+/** Whether an object in the text of `parsed` has a name twice. `JSON.parse` silently keeps only the last of these members. */
 export function repeatsName({ names }: Pick<JsonShape, "names">, parsed: unknown): boolean {
   return names > countNames(parsed);
 }
 
-/** Goes as deep as the value, which {@link measureJson} limits. */
+/** Recursion cannot overflow the stack: {@link measureJson} limits the depth. */
 function countNames(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
   const members: readonly unknown[] = Object.values(value);
   return members.reduce((sum: number, member) => sum + countNames(member), Array.isArray(value) ? 0 : members.length);
 }
 
-/** The names of a text's members: the strings before colons. */
+/** The names of members in a text: the strings before colons. */
 class Names {
   readonly #text: Buffer;
   readonly #different = new Set<string>();
@@ -71,7 +72,7 @@ class Names {
   }
 
   /** Remembers a string, which may be a name, and returns its end. */
-  passString(start: number): number {
+  readString(start: number): number {
     this.#start = start;
     this.#end = findStringEnd(this.#text, start);
     return this.#end;
