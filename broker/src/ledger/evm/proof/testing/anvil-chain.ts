@@ -87,7 +87,7 @@ export class AnvilChain {
     return Number(await this.ask<Hex>("eth_blockNumber"));
   }
 
-  /** Numbers sent batches, and returns them with their block. Call it once for each transaction, in order, while the newest block contains it. */
+  /** Numbers a topic's batches in the newest block, and returns them with that block. Call it once for each block. */
   async recordPublished(topic: string, batches: readonly (readonly EventPayload[])[]): Promise<Published[]> {
     const blockNumber = await this.head();
     return batches.map((events) => {
