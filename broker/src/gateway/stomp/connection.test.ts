@@ -33,7 +33,7 @@ it.each([
   expect(headers).toMatchObject({ version, server: "Stele/test", session: expect.stringMatching(/^[0-9a-f-]{36}$/) });
 });
 
-it("refuses a client of unknown versions, and names the versions of the broker", async () => {
+it("refuses a client that knows no version of the broker, and names the broker's versions", async () => {
   const client = await RawClient.open(await start());
   client.send("STOMP", { "accept-version": "2.0" });
   const { headers, body } = await client.next("ERROR");
@@ -55,7 +55,7 @@ it("answers each SEND with the eventId of a durable event, in the order of the S
   }
 });
 
-it.each(["1.0", "1.1", "1.2"])("delivers the content and headers of a SEND, by STOMP %s", async (version) => {
+it.each(["1.0", "1.1", "1.2"])("by STOMP %s, delivers the content and headers of a SEND", async (version) => {
   const client = await RawClient.connect(await start(), version);
   client.send("SUBSCRIBE", { id: "s", destination: "a/+", receipt: "subscribed" });
   const { headers: subscribed } = await client.next("RECEIPT");
@@ -77,7 +77,7 @@ it.each(["1.0", "1.1", "1.2"])("delivers the content and headers of a SEND, by S
   });
 });
 
-it("refuses a SEND with the code of the catalogue and its receipt, and closes", async () => {
+it("refuses a SEND by an ERROR with the error code and the receipt, and closes the connection", async () => {
   const client = await RawClient.connect(await start());
   client.send("SEND", { destination: "a+b", receipt: "7" }, "x");
   const { headers } = await client.next("ERROR");
@@ -85,7 +85,7 @@ it("refuses a SEND with the code of the catalogue and its receipt, and closes", 
   await client.closed;
 });
 
-it("names the receipt of a frame that comes before CONNECT", async () => {
+it("refuses a frame before CONNECT by an ERROR with the frame's receipt", async () => {
   const client = await RawClient.open(await start());
   client.send("SEND", { destination: "a", receipt: "7" }, "x");
   expect((await client.next("ERROR")).headers["receipt-id"]).toBe("7");
@@ -101,7 +101,7 @@ it.each([
     "bad",
   ],
 ] as const)(
-  "answers the frames before one that %s, then sends an ERROR, and handles no later frame",
+  "answers the frames before a frame that %s, then sends an ERROR, and ignores later frames",
   async (_, send, receipt) => {
     const ledger = new HeldLedger();
     const client = await RawClient.connect(await start({ change: ledger.change }));
@@ -113,7 +113,7 @@ it.each([
     client.send("SEND", { destination: "a", receipt: "late" }, "y");
     const other = await RawClient.connect(world?.port ?? 0);
     other.send("BEGIN", { transaction: "t", receipt: "r" });
-    await other.next("RECEIPT"); // everything that was sent before is read by now
+    await other.next("RECEIPT"); // By now the broker has read all that the first client sent.
     expect(client.frames).toHaveLength(1); // CONNECTED
     ledger.release();
     expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe("good");
@@ -148,7 +148,7 @@ it.each([
   ["receipt", "BEGIN", { transaction: "t" }],
   ["transaction", "BEGIN", {}],
   ["id", "SUBSCRIBE", { destination: "a" }],
-] as const)("refuses a header %s over the limit", async (name, command, fields) => {
+] as const)("refuses the header %s if it is longer than the limit", async (name, command, fields) => {
   const client = await RawClient.connect(await start());
   client.send(command, { ...fields, [name]: "x".repeat(nameBytesMax + 1) });
   const { headers } = await client.next("ERROR");
@@ -192,16 +192,19 @@ it.each([
   ["SEND", { destination: "a", transaction: "t" }, /"t" is not open/],
   ["CONNECT", {}, /open already/],
   ["HELLO", {}, /no command/],
-] as const)("ends a connection whose %s has %j, with an ERROR that says why", async (command, headers, message) => {
-  const client = await RawClient.connect(await start());
-  client.send(command, headers);
-  const error = await client.next("ERROR");
-  expect(error.headers["message"]).toMatch(message);
-  expect(Number(error.headers["code"])).toBeGreaterThan(100_000);
-  await client.closed;
-});
+] as const)(
+  "refuses a %s with the headers %j, says why in the ERROR, and closes",
+  async (command, headers, message) => {
+    const client = await RawClient.connect(await start());
+    client.send(command, headers);
+    const error = await client.next("ERROR");
+    expect(error.headers["message"]).toMatch(message);
+    expect(Number(error.headers["code"])).toBeGreaterThan(100_000);
+    await client.closed;
+  },
+);
 
-it("answers every frame that asks for a RECEIPT, in their order", async () => {
+it("answers every frame that asks for a RECEIPT, in order", async () => {
   const client = await RawClient.connect(await start());
   client.send("SEND", { destination: "a", receipt: "1" }, "x");
   client.send("SUBSCRIBE", { id: "s", destination: "b", receipt: "2" });
@@ -227,7 +230,7 @@ it("sends receipts that the client did not ask for if the profile says so", asyn
   expect((await client.next("RECEIPT")).headers).toEqual({ "receipt-id": "s" });
 });
 
-it("ends a connection without CONNECT in time, and one that speaks another protocol", async () => {
+it("ends a connection whose client sends no CONNECT in time, or speaks another protocol", async () => {
   const port = await start({ settings: { connectTimeoutMs: 50 } });
   const silent = await RawClient.open(port);
   silent.write("\n\n");
@@ -238,7 +241,7 @@ it("ends a connection without CONNECT in time, and one that speaks another proto
   await other.closed;
 });
 
-it("closes after an ERROR at once, and resets a client that stays", async () => {
+it("closes its side at once after an ERROR, and resets the connection if the client does not close", async () => {
   const port = await start();
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }); // stops the broker's timers
   const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
@@ -255,12 +258,12 @@ it("closes after an ERROR at once, and resets a client that stays", async () => 
   }
 });
 
-it("keeps a client that sends its heart-beats, and ends it when they stop", async () => {
-  const client = await connectBeating();
+it("keeps a connection while its client sends heart-beats, and ends it when they stop", async () => {
+  const client = await connectWithHeartBeats();
   for (let count = 0; count < 5; count += 1) {
     vi.advanceTimersByTime(1_900);
     client.write("\n");
-    await RawClient.connect(world?.port ?? 0); // the heart-beat is read by now
+    await RawClient.connect(world?.port ?? 0); // By now the broker has read the heart-beat.
   }
   expect(client.frames).toHaveLength(1); // CONNECTED
   vi.advanceTimersByTime(2_000);
@@ -268,21 +271,21 @@ it("keeps a client that sends its heart-beats, and ends it when they stop", asyn
   await client.closed;
 });
 
-/** Stops the broker's timers, and connects a client that promises a heart-beat each second. */
-async function connectBeating(): Promise<RawClient> {
+/** Stops the broker's timers, and connects a client that promises a heart-beat every second. */
+async function connectWithHeartBeats(): Promise<RawClient> {
   const port = await start({ profile: { heartBeat: { sendsMs: 0, wantsMs: 1_000 } } });
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   return RawClient.connect(port, "1.2", { "heart-beat": "1000,0" });
 }
 
-it("tells its clients that the broker stops", async () => {
+it("sends an ERROR to its clients when the broker stops", async () => {
   const client = await RawClient.connect(await start());
   await world?.server.drain();
   expect((await client.next("ERROR")).headers["message"]).toContain("the broker stops");
   await client.closed;
 });
 
-it("ends the connection whose subscription unSubscribe removes, with the code of a missing subscription", async () => {
+it("ends a connection by an ERROR with 100504 when unSubscribe removes its subscription", async () => {
   const subscriptionId = "0a0a0a0a-1111-4222-8333-444444444444";
   const client = await RawClient.connect(await start());
   client.send("SUBSCRIBE", { id: "s", destination: "t", receipt: "r", "svc-subscriptionId": subscriptionId });
