@@ -30,8 +30,8 @@ async function change(file: string, statement: string): Promise<void> {
   native.close();
 }
 
-it.each(["roles = '[\"admin\"]'", "roles = 'no list'", "roles = x'00'", "created_at = 1.5", "principal = x'01'"])(
-  "does not list a key whose row another program changed to %s, and revokes it without its roles",
+it.each(["roles = '[\"admin\"]'", "roles = 'not a list'", "roles = x'00'", "created_at = 1.5", "principal = x'01'"])(
+  "does not list a key after another program set %s in its row; the key can be revoked, and then has no roles",
   async (damage) => {
     const file = temporaryFile();
     const keys = createSqliteApiKeys(file);
