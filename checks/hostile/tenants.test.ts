@@ -134,7 +134,7 @@ function decode(content: string): string {
   return Buffer.from(content, "base64").toString();
 }
 
-/** Publishes an event to every topic through each door. */
+/** Publishes an event to every topic through each protocol and form of request. */
 async function publishAll(tenant: TenantName): Promise<void> {
   for (const kind of httpDoors) {
     for (const topic of topics) await call(world.door(kind, tenant), "publish", { topic, content: `by ${tenant}` });
@@ -157,7 +157,7 @@ async function publishAll(tenant: TenantName): Promise<void> {
   for (const destination of topics) await peer.ask("SEND", { destination }, `by ${tenant}`);
 }
 
-it("every door gives a tenant only its own events, under the topic names that it used", async () => {
+it("a tenant gets only its own events through every protocol, under the topic names that it used", async () => {
   const observers = await Promise.all(
     tenantNames.flatMap((tenant) => [
       ...mqttVersions.map((version) => observeByMqtt(tenant, version)),

@@ -35,7 +35,8 @@ const text = Buffer.from("größer \u{1F642}\0\r\n:\\");
 const binary = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
 
 const env = { STELE_MQTT_PORT: "0", STELE_STOMP_PORT: "0" };
-const title = "an event published by any door arrives by every door, with the same bytes, eventId and order";
+const title =
+  "an event published through any protocol arrives through all protocols, with the same bytes, eventId and order";
 const topic = "pairs/all";
 
 it(title, async () => {
