@@ -46,7 +46,7 @@ describe("fromCloudEvent", () => {
     });
   });
 
-  it("restores every extension that a tail wrote, even those that cannot be attributes", () => {
+  it("restores every extension of an event that a tail wrote, even those that cannot be CloudEvents attributes", () => {
     const extensions = {
       "svc-format": "json",
       "svc-ce-type": "com.acme.order",
