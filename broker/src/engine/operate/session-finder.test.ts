@@ -138,12 +138,15 @@ it("any node names the node to which a session is connected", async () => {
   }
 });
 
-it.each(["", "zzz", "\0", "00000000-0000-4000-8000-00000000000A"])("refuses the cursor %j", async (after) => {
-  const refused = { code: errorCatalogue.parameterInvalid.code };
-  const list = engine.broker.operator.searchSessions(testCaller, {}, { after, limit: 1 });
-  await expect(list).rejects.toMatchObject(refused);
-  await expect(get(after)).rejects.toMatchObject(refused);
-});
+it.each(["", "zzz", "\0", "00000000-0000-4000-8000-00000000000A"])(
+  "refuses %j as the cursor of a page and as the identifier of a session",
+  async (after) => {
+    const refused = { code: errorCatalogue.parameterInvalid.code };
+    const list = engine.broker.operator.searchSessions(testCaller, {}, { after, limit: 1 });
+    await expect(list).rejects.toMatchObject(refused);
+    await expect(get(after)).rejects.toMatchObject(refused);
+  },
+);
 
 it("refuses the identifier of an unknown session, and an owner with a NUL character", async () => {
   const { code } = errorCatalogue.sessionNotExist;
