@@ -102,6 +102,6 @@ test.each([
   ["EVM error: InvalidJump", true],
   ["missing trie node", false],
   ["header not found", false],
-])("isRevert tells whether the contract ended a call: '%s' gives %s", (message, isByContract) => {
+])("for the error '%s' of a call, isRevert returns %s", (message, isByContract) => {
   expect(isRevert(toRpcFailure(rpcError(-32000, message)))).toBe(isByContract);
 });
