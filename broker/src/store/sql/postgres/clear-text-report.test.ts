@@ -24,7 +24,7 @@ it.each([
   expect(isClearText(streamTo(address, kind))).toBe(expected);
 });
 
-it("warns once, and again after a connection with TLS", () => {
+it("warns about the first connection without TLS, and about the next one after a connection with TLS", () => {
   const lines: string[] = [];
   const logger: Logger = { ...silentLogger, warn: (message) => void lines.push(message) };
   const report = new ClearTextReport(logger, "PostgreSQL database at db");

@@ -3,7 +3,7 @@ import ipaddr from "ipaddr.js";
 import type { Duplex } from "node:stream";
 import type { Logger } from "../../../lib/logger.ts";
 
-/** Warns about a connection without TLS to a server on another machine: once, and again after a connection with TLS. */
+/** Warns about the first connection without TLS to a server on another machine, and about the next one after a connection with TLS. */
 export class ClearTextReport {
   readonly #logger: Logger;
   readonly #description: string;
