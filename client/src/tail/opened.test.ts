@@ -40,7 +40,7 @@ async function readThree(tail: Tail): Promise<readonly string[]> {
   return read;
 }
 
-it("two calls of opened at once make one connection", async () => {
+it("two concurrent calls of opened() make one connection", async () => {
   const { tail, connections } = tailOfThree({ isHeld: false });
   await Promise.all([tail.opened(), tail.opened()]);
   expect(await readThree(tail)).toEqual(eventIds);
@@ -50,13 +50,13 @@ it("two calls of opened at once make one connection", async () => {
 it.each([
   ["before", (tail: Tail) => [tail.opened(), readThree(tail)]],
   ["after", (tail: Tail) => [readThree(tail), tail.opened()]],
-])("opened that is called just %s the loop begins shares the loop's connection", async (_when, begin) => {
+])("a call of opened() just %s the loop begins shares the loop's connection", async (_when, begin) => {
   const { tail, connections } = tailOfThree({ isHeld: false });
   expect(await Promise.all(begin(tail))).toContainEqual(eventIds);
   expect(connections()).toBe(1);
 });
 
-it("opened that is called while the loop waits for its first frame does not change the order of the events", async () => {
+it("a call of opened() while the loop waits for its first frame does not change the order of the events", async () => {
   const { tail, send, connected, connections } = tailOfThree({ isHeld: true });
   const reading = readThree(tail);
   await connected;
@@ -67,7 +67,7 @@ it("opened that is called while the loop waits for its first frame does not chan
   expect(connections()).toBe(1);
 });
 
-it("each call of opened after one that failed has as many tries as the first", async () => {
+it("each call of opened() after a failed one has as many tries as the first", async () => {
   let connections = 0;
   const fetch: typeof globalThis.fetch = async () => {
     connections += 1;
