@@ -193,7 +193,7 @@ describe("a publish with a key", () => {
     expect(published()).toEqual(["second"]);
   });
 
-  it("returns the event of its first request even if the topic was closed since; another key is refused", async () => {
+  it("returns the event of its first request after the topic was closed, while a new key is refused", async () => {
     await start();
     const first = await send(call("k"));
     await engine.broker.close(topic);
