@@ -38,12 +38,12 @@ const structured = {
 const binaryParams = { format: "cloudevents-binary" };
 
 const forms: readonly Form[] = [
-  { name: "the RESTful form", ...rest, ...plain },
-  { name: "the JsonRPC form", ...rpc, ...plain },
-  { name: "batches in the RESTful form", ...rest, ...batch },
-  { name: "batches in the JsonRPC form", ...rpc, ...batch, kind: "onEvents" },
+  { name: "RESTful callbacks", ...rest, ...plain },
+  { name: "JsonRPC callbacks", ...rpc, ...plain },
+  { name: "RESTful batches", ...rest, ...batch },
+  { name: "JsonRPC batches", ...rpc, ...batch, kind: "onEvents" },
   { name: "structured CloudEvents", ...structured },
-  { name: "structured CloudEvents of JSON-RPC", ...structured, subscribe: "subscribeByRpc" },
+  { name: "structured CloudEvents of a JSON-RPC subscription", ...structured, subscribe: "subscribeByRpc" },
   { name: "binary CloudEvents, which the secret makes structured", ...structured, params: binaryParams },
   {
     name: "batches of CloudEvents",
