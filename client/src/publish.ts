@@ -72,7 +72,7 @@ export async function publishOne(
 }
 
 /**
- * Publishes many events, in as few requests as possible. The broker numbers the events of a request in their order. The outcomes are in the order of
+ * Publishes many events, in as few requests as possible. The broker numbers the events of a request in order. The outcomes are in the order of
  * the events. An event that the client had to repeat may come after later ones.
  * @throws the reason of an aborted signal.
  */

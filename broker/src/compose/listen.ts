@@ -73,7 +73,7 @@ export async function checkPlaces(places: readonly ConfiguredPlace[]): Promise<v
 }
 
 /**
- * Starts listeners in their order, and leaves out optional ones that cannot listen, with a warning.
+ * Starts listeners in order, and leaves out optional ones that cannot listen, with a warning.
  * @throws Error that says where the broker cannot listen, why, and what to do.
  */
 export async function listenAll(

@@ -57,7 +57,7 @@ export class DeliveryWindow {
     return this.#lastTicket;
   }
 
-  /** Restores a window from its {@link entries}, in their order. */
+  /** Restores a window from its {@link entries}, in order. */
   static from(entries: Iterable<InFlight>, lastTicket: Ticket): DeliveryWindow {
     const window = new DeliveryWindow();
     for (const entry of entries) window.#entries.set(entry.ticket, entry);

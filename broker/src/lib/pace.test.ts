@@ -3,7 +3,7 @@ import { VirtualClock } from "../ports/testing/virtual-clock.ts";
 import { Cancellation } from "./cancellation.ts";
 import { Pace } from "./pace.ts";
 
-it("at 10 a second, lets 10 callers pass at once, and then 10 more each second in their order", async () => {
+it("at 10 a second, lets 10 callers pass at once, and then 10 more each second, in order", async () => {
   const clock = new VirtualClock();
   const pace = new Pace(10, clock);
   const passed: number[] = [];

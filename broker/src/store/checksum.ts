@@ -4,7 +4,7 @@ import { crc32 } from "node:zlib";
 export type Scalar = string | number | null;
 
 /**
- * CRC-32 of the JSON of values, in their order. It detects every change of up to three bits of that text (of up to two, if the text has more than
+ * CRC-32 of the JSON of values, in order. It detects every change of up to three bits of that text (of up to two, if the text has more than
  * about 11 kB), and misses about one in four billion other changes.
  */
 export function checksumOf(values: readonly Scalar[]): number {

@@ -101,7 +101,7 @@ const sections: Readonly<Record<4 | 5, Sections>> = {
   },
 };
 
-/** The identifiers of all statements without `MQTT-`, such as `3.1.0-1`, in their order. */
+/** The identifiers of all statements without `MQTT-`, such as `3.1.0-1`, in order. */
 export function allStatements(version: 4 | 5): readonly string[] {
   return Object.entries(sections[version]).flatMap(([section, numbers]) =>
     numbers.split(",").flatMap((range) => {

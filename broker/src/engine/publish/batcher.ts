@@ -127,7 +127,7 @@ export class Batcher {
   }
 
   /**
-   * Whether there is room. If not, calls back once, in a later turn, when there is. Waiters are called in their order and nobody overtakes them, so that
+   * Whether there is room. If not, calls back once, in a later turn, when there is. Waiters are called in order, and nobody overtakes them, so that
    * one that needs much room does not starve. A need that never fits gets its turn once the queue is empty; {@link add} then refuses
    * what exceeds the limits.
    */

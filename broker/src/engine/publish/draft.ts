@@ -40,7 +40,7 @@ export class DraftBatch {
     return this.#callers.length;
   }
 
-  /** The claims of the publishes with a key, in their order. */
+  /** The claims of the publishes with a key, in order. */
   get claims(): readonly Claim[] {
     const claims = this.#claims;
     return claims === undefined ? [] : this.#callers.flatMap((caller) => claims.get(caller) ?? []);

@@ -13,7 +13,7 @@ const limits = {
   transactionsInFlightMax: 1,
 };
 
-it("calls back callers that wait for room in their order, each when all of its publishes fit", async () => {
+it("calls waiting callers back in order, each when there is room for all of its publishes", async () => {
   const held: (() => void)[] = [];
   const append: Ledger["append"] = async (batches) => {
     await new Promise<void>((resolve) => void held.push(resolve));

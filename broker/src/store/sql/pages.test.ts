@@ -7,7 +7,7 @@ it.each([
   [7, [4, 2, 1]],
   [512, [512]],
   [1_337, [512, 512, 256, 32, 16, 8, 1]],
-])("splits %d rows into pages of the lengths %j, in their order", (count, lengths) => {
+])("splits %d rows into pages of the lengths %j, in order", (count, lengths) => {
   const rows = Array.from({ length: count }, (_, index) => index);
   const pages = [...pagesOf(rows)];
   expect(pages.flat()).toEqual(rows);

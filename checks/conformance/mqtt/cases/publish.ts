@@ -161,7 +161,7 @@ export const publishCases: readonly Case[] = [
     },
   },
   {
-    name: "all properties of a publish reach the subscriber unaltered, user properties in their order",
+    name: "all properties of a publish reach the subscriber unaltered, user properties in order",
     v5: ["3.3.2-4", "3.3.2-15", "3.3.2-16", "3.3.2-17", "3.3.2-18", "3.3.2-20"],
     run: async (context) => {
       const reader = await context.connect("reader");

@@ -177,7 +177,7 @@ describe("SUBSCRIBE and UNSUBSCRIBE", () => {
     expect(reasonOf(`a2${withFilters(1_001, "000161")}`, 4)).toBe(QUOTA_EXCEEDED);
   });
 
-  it("reads several filters in their order", () => {
+  it("reads several filters in order", () => {
     expect(decode("a2 08 0007 0001 61 0001 62", 4)).toMatchObject({ filters: ["a", "b"] });
   });
 

@@ -71,7 +71,7 @@ export function encodeAcknowledgement(
 
 export interface GrantOrder {
   readonly packetId: number;
-  /** One for each filter, in their order. */
+  /** One for each filter, in the order of the filters. */
   readonly reasonCodes: readonly number[];
   readonly properties?: Properties;
 }

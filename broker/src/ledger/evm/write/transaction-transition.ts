@@ -51,7 +51,7 @@ export type TransactionEvent =
   | { readonly kind: "retracted"; readonly reason: Rejection }
   | { readonly kind: "answered" };
 
-/** Something that the sender does after a transition. The sender does the effects of a step in their order. */
+/** Something that the sender does after a transition. The sender does the effects of a step in order. */
 export type Effect =
   /** Sign a version with the current fees, record it and send it. `gaveUp`: why a no-op replaces the transaction. */
   | { readonly kind: "sign"; readonly gaveUp?: string | undefined }
