@@ -136,7 +136,7 @@ function subscribeTo(topic: string) {
   return { cmd: "subscribe", messageId: 2, subscriptions: [{ topic, qos: 1 }] };
 }
 
-describe.each([4, 5] as const)("access by MQTT, protocol level %d", (version) => {
+describe.each([4, 5] as const)("access over MQTT, protocol level %d", (version) => {
   const open = async (name: CredentialName, packet: object = {}, transport: Transport = "tcp"): Promise<Peer> => {
     const addresses = { tcp: world.port("MQTT"), websocket: `${world.broker.url.replace("http", "ws")}/mqtt` };
     const peer = await Peer.open(addresses, { transport, version, localAddress: world.takeAddress() });
@@ -266,7 +266,7 @@ function bearer(key: string) {
   return { method: "GET", path: "/rest/state?topic=t/a", headers: { authorization: `Bearer ${key}` } } as const;
 }
 
-describe("access by STOMP", () => {
+describe("access over STOMP", () => {
   const send = "SEND\ndestination:t/a\nreceipt:sent\n\nstomp\0";
   const subscribe = "SUBSCRIBE\nid:1\ndestination:t/#\nack:auto\nreceipt:subscribed\n\n\0";
 

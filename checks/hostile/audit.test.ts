@@ -70,7 +70,7 @@ describe.each(["REST", "JSON-RPC"] as const)("the audit log of calls over %s", (
 });
 
 it.each([4, 5] as const)(
-  "the audit log records filters, wrong log-ins and refusals by MQTT, protocol level %d",
+  "the audit log records filters, wrong log-ins and refusals over MQTT, protocol level %d",
   async (version) => {
     const open = (): Promise<Peer> =>
       Peer.open({ tcp: world.port("MQTT"), websocket: "" }, { transport: "tcp", version });
@@ -108,7 +108,7 @@ it.each([4, 5] as const)(
   },
 );
 
-/** Sends CONNECT and the frames by STOMP, and waits until the broker closes the connection. */
+/** Sends CONNECT and the frames over STOMP, and waits until the broker closes the connection. */
 async function talk(credential: string | undefined, ...frames: readonly string[]): Promise<void> {
   const socket = connect(world.port("STOMP"), "127.0.0.1");
   const closed = whenClosed(socket);
@@ -117,7 +117,7 @@ async function talk(credential: string | undefined, ...frames: readonly string[]
   await closed;
 }
 
-it("the audit log records subscriptions, wrong log-ins and refusals by STOMP", async () => {
+it("the audit log records subscriptions, wrong log-ins and refusals over STOMP", async () => {
   const subscribe = "SUBSCRIBE\nid:1\ndestination:t/stomp\n\n\0";
   await talk(world.credential("client"), subscribe, "UNSUBSCRIBE\nid:1\nreceipt:x\n\n\0DISCONNECT\nreceipt:last\n\n\0");
   await talk(world.credential("weak"), "SEND\ndestination:t/stomp\n\nx\0");

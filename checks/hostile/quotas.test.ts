@@ -34,23 +34,23 @@ describe("if a principal is over its quota of bytes a second", () => {
   });
   afterEach(async () => expect(await world.snapshot()).toEqual(before));
 
-  it("a publish by REST over the quota is refused, and the answer says when to try again", async () => {
+  it("a REST publish over the quota is refused, and the answer says when to try again", async () => {
     const { headers, text } = await world.http("bounded").send({ method: "GET", path });
     expect(JSON.parse(text)).toMatchObject({ code: 200_301, message: expect.stringMatching(/try again in \d+ ms$/) });
     expect(Number(headers["retry-after"])).toBeGreaterThan(0);
   });
 
-  it("a publish by JSON-RPC over the quota is refused", async () => {
+  it("a JSON-RPC publish over the quota is refused", async () => {
     const outcome = await world.door("JSON-RPC", "bounded").call("publish", { topic: "t/a", content: "more" });
     expect(outcome).toMatchObject({ isGood: false, code: 200_301 });
   });
 
-  it("a SEND by STOMP over the quota is refused", async () => {
+  it("a STOMP SEND over the quota is refused", async () => {
     const text = await talk(world, "bounded", "SEND\ndestination:t/a\n\nmore\0");
     expect(text).toMatch(/ERROR\n[^\0]*code:200301\n/);
   });
 
-  it("a publish by MQTT 5 over the quota is refused, and so is a second connection", async () => {
+  it("an MQTT 5 publish over the quota is refused, and so is a second connection", async () => {
     const addresses = { tcp: world.port("MQTT"), websocket: "" };
     const connect5 = { cmd: "connect", clean: true, keepalive: 0, username: world.credential("bounded") };
     const [peer, other] = [
@@ -124,13 +124,13 @@ describe("if a tenant has used up its quotas of topics, subscriptions and sessio
     },
   );
 
-  it("a refusal of a new topic by REST says when to try again", async () => {
+  it("a refusal of a new topic over REST says when to try again", async () => {
     const request = { method: "GET", path: "/rest/open?topic=limited/b" } as const;
     const { headers } = await world.http("limited").send(request);
     expect(Number(headers["retry-after"])).toBeGreaterThan(0);
   });
 
-  it("a new session and a publish to a new topic over the quotas are refused by MQTT 5, and the existing session resumes", async () => {
+  it("MQTT 5 refuses a new session and a publish to a new topic over the quotas, and resumes the existing session", async () => {
     expect((await (await connectLimited("second")).next("connack")).reasonCode).toBe(0x97);
     const peer = await connectLimited("first");
     expect(await peer.next("connack")).toMatchObject({ reasonCode: 0, sessionPresent: true });
@@ -139,7 +139,7 @@ describe("if a tenant has used up its quotas of topics, subscriptions and sessio
     peer.drop();
   });
 
-  it("a durable subscription and a SEND to a new topic over the quotas are refused by STOMP", async () => {
+  it("STOMP refuses a durable subscription and a SEND to a new topic over the quotas", async () => {
     for (const frame of [durable("00000000-0000-4000-8000-000000000001"), "SEND\ndestination:limited/b\n\nx\0"]) {
       expect(await talk(world, "limited", frame)).toMatch(/ERROR\n[^\0]*code:200301\n/);
     }

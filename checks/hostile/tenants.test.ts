@@ -269,7 +269,7 @@ describe.each(httpDoors)("tenants by %s", (kind) => {
 
 const subscribe = (topic: string) => ({ cmd: "subscribe", messageId: 2, subscriptions: [{ topic, qos: 1 }] });
 
-describe.each(mqttVersions)("tenants by MQTT, protocol level %d", (version) => {
+describe.each(mqttVersions)("tenants over MQTT, protocol level %d", (version) => {
   const publish = { cmd: "publish", qos: 1, messageId: 1 };
 
   it("two clients with the same identifier and filters each get only their own tenant's retained event, will and shared event", async () => {
@@ -310,7 +310,7 @@ describe.each(mqttVersions)("tenants by MQTT, protocol level %d", (version) => {
   });
 });
 
-it("tenants by STOMP may use the same subscriptionId", async () => {
+it("tenants over STOMP may use the same subscriptionId", async () => {
   const peers = { acme: await world.stomp("acme"), globex: await world.stomp("globex") };
   for (const tenant of tenantNames) {
     const headers = { id, destination: "a", ack: "client", "svc-subscriptionId": id };

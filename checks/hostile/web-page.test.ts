@@ -243,7 +243,7 @@ describe("a request that no foreign web page makes", () => {
         headers: { "sec-fetch-site": "same-origin", origin: "https://events.example.org" },
       },
     ],
-    ["a health check by HTTP/1.0 without a host", { target, version: "1.0", host: undefined }],
+    ["a health check over HTTP/1.0 without a host", { target, version: "1.0", host: undefined }],
     ["a proxy that names the host in the request line", { target: `http://127.0.0.1${target}` }],
     ...hosts.map((host) => [`host ${host}`, { target, host }] as const),
   ];

@@ -107,7 +107,7 @@ describe("tails match the AsyncAPI document", () => {
   it.each([
     ["interface", "tailEvent"],
     ["cloudevents", "tailCloudEvent"],
-  ])("a tail by SSE in the format %s matches the AsyncAPI document", async (format, name) => {
+  ])("a tail over SSE in the format %s matches the AsyncAPI document", async (format, name) => {
     await running().client.open(format);
     await publishTwo(format);
     const url = new URL(`/tail?topic=${format}&after=OFFSET_FIRST&format=${format}`, document.urlOf("http"));

@@ -81,7 +81,7 @@ it("every protocol delivers extensions with the same values, whichever protocol 
     const found = (await receiver.waitForCount(count)).map((event) => event.extensions);
     expect(found).toEqual(Array.from({ length: count }, () => extensions));
   }
-  await until(`${count} events have arrived by MQTT`, () => byMqtt.length >= count);
+  await until(`${count} events have arrived over MQTT`, () => byMqtt.length >= count);
   // MQTT carries some extensions in properties of its own; see docs/mqtt.md.
   const expected = { note: "a: b", colour: "blue", contentType: "text/plain", responseTopic: "answers" };
   expect(byMqtt).toEqual(Array.from({ length: count }, () => expected));

@@ -97,7 +97,7 @@ async function consumeByMqtt(broker: BrokerProcess): Promise<Consumer> {
   await mqtt.subscribeAsync(topic, { qos: 1 });
   return {
     take: async (count) => {
-      await until(`${count} events have arrived by MQTT`, () => seen.length >= count);
+      await until(`${count} events have arrived over MQTT`, () => seen.length >= count);
       return seen;
     },
     [Symbol.asyncDispose]: () => mqtt.endAsync(),

@@ -35,7 +35,7 @@ describe.runIf(canImport("import stomp"))("stomp.py", () => {
   let python: PythonScript | undefined;
   afterEach(() => python?.kill());
 
-  it.each(versions)(`by STOMP %s ${title}`, async (version) => {
+  it.each(versions)(`over STOMP %s ${title}`, async (version) => {
     python = new PythonScript(script, [version, String(stompPort())]);
     await journey(new OrderedClient(python), { rest: running().client, version, name: `stomp.py/${version}` });
   });
@@ -50,7 +50,7 @@ describe.runIf(canImport("import stomp", debianPython))("Debian's python3-stomp"
   let python: PythonScript | undefined;
   afterEach(() => python?.kill());
 
-  it.each(versions)(`by STOMP %s ${title}`, async (version) => {
+  it.each(versions)(`over STOMP %s ${title}`, async (version) => {
     python = new PythonScript(script, [version, String(stompPort())], debianPython);
     await journey(new OrderedClient(python), { rest: running().client, version, name: `python3-stomp/${version}` });
   });

@@ -10,7 +10,7 @@ export interface BlockHashOptions {
 }
 
 /**
- * Reads the hash of a block from a chain node by JSON-RPC. A proof that is verified against this hash is only as trustworthy as the node.
+ * Reads the hash of a block from a chain node over JSON-RPC. A proof that is verified against this hash is only as trustworthy as the node.
  * @throws Error if the node does not answer within 10 s or gives no hash; the reason of `signal` once it is aborted.
  */
 export async function readBlockHash(

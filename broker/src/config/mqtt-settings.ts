@@ -29,7 +29,7 @@ export const mqttSettings = {
   mqttAutoOpen: choice(["on", "off"], {
     section,
     description:
-      "Whether a publish by MQTT opens its topic if the topic does not exist; if `off`, the broker refuses the publish.",
+      "Whether a publish over MQTT opens its topic if the topic does not exist; if `off`, the broker refuses the publish.",
     default: "on",
   }),
   mqttConnectionsMax: integer({

@@ -349,7 +349,7 @@ describe("subscribe", () => {
     await expect(again).rejects.toEqual(refusal("subscriptionNotExist"));
   });
 
-  it("refuses unSubscribe by JSON-RPC without a coordinator", async () => {
+  it("refuses unSubscribe over JSON-RPC without a coordinator", async () => {
     const { running } = await start({ hasCoordinator: false });
     const call = running.calls.unSubscribe({ ...testCaller, protocol: "JSON-RPC" }, { subscriptionId: "x" });
     await expect(call).rejects.toEqual(refusal("noCoordinator"));

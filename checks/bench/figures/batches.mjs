@@ -6,7 +6,7 @@ const connections = 16;
 const eventsPerRequest = 100;
 const name = (what) => `batches of ${eventsPerRequest}, ${connections} connections: ${what}`;
 
-/** Publishing by JSON-RPC batches, whose events share the cost of one HTTP request. */
+/** Publishing in JSON-RPC batches, whose events share the cost of one HTTP request. */
 export const batches = {
   name: "batches",
   async measure({ main, resultsDir, rounds, durations }) {

@@ -21,7 +21,7 @@ const loads = [
   { name: "fan-out 1 to 50, QoS 1", plan: fanOutOf(1), shares: { Mosquitto: 0.7 } },
 ];
 
-/** Publishing and subscribing by MQTT, compared with other MQTT servers. Of these, only NATS writes to the disk before it acknowledges, as the broker does. */
+/** Publishing and subscribing over MQTT, compared with other MQTT servers. Of these, only NATS writes to the disk before it acknowledges, as the broker does. */
 export const mqtt = {
   name: "mqtt",
   async measure(context) {

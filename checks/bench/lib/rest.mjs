@@ -1,4 +1,4 @@
-/** Calls the broker by REST. Throws if the broker answers with a failure. @param {number} port */
+/** Calls the broker over REST. Throws if the broker answers with a failure. @param {number} port */
 export async function callRest(port, operation, parameters) {
   const response = await fetch(`http://127.0.0.1:${port}/rest/${operation}`, {
     method: "POST",

@@ -5,7 +5,7 @@ export function topicsOf(count) {
   return Array.from({ length: count }, (_, index) => `bench/topic/${index}`);
 }
 
-/** Opens topics by JSON-RPC batches, one request after another; returns how many seconds that took. @param {number} port @param {readonly string[]} topics */
+/** Opens topics in JSON-RPC batches, one request after another; returns how many seconds that took. @param {number} port @param {readonly string[]} topics */
 export async function openTopics(port, topics) {
   const startedAt = performance.now();
   for (let from = 0; from < topics.length; from += batchMax) await openBatch(port, topics.slice(from, from + batchMax));

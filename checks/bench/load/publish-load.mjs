@@ -14,9 +14,9 @@ import { contentOf, jsonRpcPublishes, jsonRpcPublishesOver, restPublish } from "
  * @property {number} warmUpMs not counted
  * @property {number} measureMs
  * @property {number} [events] ends after this many events instead of after a time
- * @property {number} [eventsPerRequest] if more than 1, publishes by JSON-RPC batches of this size
+ * @property {number} [eventsPerRequest] if more than 1, publishes in JSON-RPC batches of this size
  * @property {number} [topics] spreads the events of JSON-RPC batches over this many topics, instead of sending all to `topic`
- * @property {"nats" | "stomp"} [protocol] publishes to JetStream, or by STOMP; by HTTP if left out
+ * @property {"nats" | "stomp"} [protocol] publishes to JetStream, or over STOMP; over HTTP if left out
  * @property {string} [destination] for STOMP
  * @property {string} [credential] sent with every REST request
  * @property {number} [pauseMs] time between an answer and the next request of an HTTP connection; 0 if left out

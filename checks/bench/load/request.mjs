@@ -6,7 +6,7 @@ export function contentOf(index) {
   return `event number ${index} `.padEnd(eventBytes, "0123456789abcdef");
 }
 
-/** The bytes of a publish by REST with a JSON body. @param {{ readonly port: number, readonly topic: string, readonly credential?: string }} target */
+/** The bytes of a publish over REST with a JSON body. @param {{ readonly port: number, readonly topic: string, readonly credential?: string }} target */
 export function restPublish({ port, topic, credential }, index) {
   return post({ port, path: "/rest/publish", credential }, { topic, content: contentOf(index) });
 }

@@ -34,7 +34,7 @@ const calls = [
   ["state", { topic: params.topic }],
 ] as const;
 
-/** Starts a broker with the settings of `envOf` for all tests of the block. Returns functions that call it by JSON-RPC. */
+/** Starts a broker with the settings of `envOf` for all tests of the block. Returns functions that call it over JSON-RPC. */
 function useBroker(envOf: () => Promise<Readonly<Record<string, string>>>) {
   const folder = createTempFolder();
   let broker: BrokerProcess;

@@ -15,7 +15,7 @@ export const parameter = {
     "Start of a new subscription: OFFSET_FIRST, OFFSET_LAST (default), or an eventId to start after that event.",
   ),
   secret: optionalText(
-    "Secret that signs the callbacks (Standard Webhooks): whsec_ with the Base64 of 24 to 64 bytes, or whsk_ with that of an Ed25519 private key. By REST, `generate` makes one, which only the header stele-secret of the answer shows. It is bound to its url: with a new url, pass it again.",
+    "Secret that signs the callbacks (Standard Webhooks): whsec_ with the Base64 of 24 to 64 bytes, or whsk_ with that of an Ed25519 private key. Over REST, `generate` makes one, which only the header stele-secret of the answer shows. It is bound to its url: with a new url, pass it again.",
   ),
   format: optionalText(
     "Form of the callbacks: interface (default), cloudevents (structured), or cloudevents-binary, which a secret makes structured.",

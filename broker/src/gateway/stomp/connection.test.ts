@@ -55,7 +55,7 @@ it("answers each SEND with the eventId of a durable event, in the order of the S
   }
 });
 
-it.each(["1.0", "1.1", "1.2"])("by STOMP %s, delivers the content and headers of a SEND", async (version) => {
+it.each(["1.0", "1.1", "1.2"])("over STOMP %s, delivers the content and headers of a SEND", async (version) => {
   const client = await RawClient.connect(await start(), version);
   client.send("SUBSCRIBE", { id: "s", destination: "a/+", receipt: "subscribed" });
   const { headers: subscribed } = await client.next("RECEIPT");
@@ -136,7 +136,7 @@ it.each(["1.0", "1.1"])(
   },
 );
 
-it("escapes a receipt and id by STOMP 1.1, and keeps their carriage returns", async () => {
+it("escapes a receipt and id over STOMP 1.1, and keeps their carriage returns", async () => {
   const client = await RawClient.connect(await start(), "1.1");
   client.write("SUBSCRIBE\nid:s\\n1\r\ndestination:a\nreceipt:r\\c1\\n\r\n\n\0");
   expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe("r\\c1\\n\r"); // this client decodes nothing

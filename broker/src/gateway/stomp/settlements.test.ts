@@ -97,7 +97,7 @@ it("counts no ACK of a COMMIT that is refused", async () => {
 it.each([
   ["1.2", "1"],
   ["1.1", "1"],
-])("ignores a second ACK long after the first, by STOMP %s", async (version, prefetch) => {
+])("ignores a second ACK long after the first, over STOMP %s", async (version, prefetch) => {
   const client = await RawClient.connect(await start(), version);
   await subscribe(client, { ack: "client-individual", "prefetch-count": prefetch });
   const bodies = Array.from({ length: 50 }, (_, index) => String(index));

@@ -53,7 +53,7 @@ function ackOf({ headers }: ServerFrame, version: string): FrameFields {
 }
 
 it.each(["1.0", "1.1", "1.2"])(
-  "acknowledges an event and all before it with ack:client, by STOMP %s",
+  "acknowledges an event and all before it with ack:client, over STOMP %s",
   async (version) => {
     const port = await start();
     const client = await RawClient.connect(port, version);
@@ -69,7 +69,7 @@ it.each(["1.0", "1.1", "1.2"])(
   },
 );
 
-it.each(["1.1", "1.2"])("acknowledges one event with ack:client-individual, by STOMP %s", async (version) => {
+it.each(["1.1", "1.2"])("acknowledges one event with ack:client-individual, over STOMP %s", async (version) => {
   const port = await start();
   const client = await RawClient.connect(port, version);
   await subscribe(client, { ack: "client-individual", "prefetch-count": "2" });
@@ -169,7 +169,7 @@ it("resumes a durable subscription after its last acknowledged event, on any con
 });
 
 it.each(["1.1", "1.2"])(
-  "uses the ack mode of the SUBSCRIBE that resumes a subscription, by STOMP %s",
+  "uses the ack mode of the SUBSCRIBE that resumes a subscription, over STOMP %s",
   async (version) => {
     const port = await start();
     const resume = async (ack: string): Promise<RawClient> => {
@@ -196,7 +196,7 @@ it.each(["1.1", "1.2"])(
   },
 );
 
-it("by STOMP 1.1, ignores a late ACK for an ended subscription although a new subscription has the same id", async () => {
+it("over STOMP 1.1, ignores a late ACK for an ended subscription although a new subscription has the same id", async () => {
   const port = await start();
   const client = await RawClient.connect(port, "1.1");
   await subscribe(client, { ack: "client" });
@@ -311,7 +311,7 @@ it("sends the id of the SUBSCRIBE as message-id if the profile says so", async (
 });
 
 it.each(["1.0", "1.1"])(
-  "acknowledges the event of message-id, even if the ACK has another eventId, by STOMP %s",
+  "acknowledges the event of message-id, even if the ACK has another eventId, over STOMP %s",
   async (version) => {
     const port = await start();
     const client = await RawClient.connect(port, version);
