@@ -7,8 +7,8 @@ import { Authority, type CertificateFile } from "../harness/certificates.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 
 const folder = createTempFolder();
-const doors = ["http", "operators", "mqtt", "stomp"] as const;
-type DoorName = (typeof doors)[number];
+const listeners = ["http", "operators", "mqtt", "stomp"] as const;
+type ListenerName = (typeof listeners)[number];
 const [authority, stranger] = [new Authority(folder.path, "authority"), new Authority(folder.path, "stranger")];
 const serverCertificate = authority.sign("server", "DNS:localhost,IP:127.0.0.1");
 const certificates = {
@@ -45,7 +45,7 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
-const lines: Readonly<Record<DoorName, RegExp>> = {
+const lines: Readonly<Record<ListenerName, RegExp>> = {
   http: /REST +https:\/\/\S+?:(\d+)\//,
   operators: /Operators +https:\/\/\S+?:(\d+)/,
   mqtt: /MQTT TLS +mqtts:\/\/\S+?:(\d+)/,
@@ -54,10 +54,10 @@ const lines: Readonly<Record<DoorName, RegExp>> = {
 
 /** Sends `request` with `openssl s_client`, and waits until openssl ends. Returns the broker's answer and openssl's messages. */
 async function connect(
-  door: DoorName,
+  listener: ListenerName,
   { client = certificates.shop, words = [], request = "" }: Options = {},
 ): Promise<{ readonly answer: string; readonly notes: string }> {
-  const port = lines[door].exec(broker.stderr())?.[1] ?? "";
+  const port = lines[listener].exec(broker.stderr())?.[1] ?? "";
   const shown = client === null ? [] : ["-cert", client.certificate, "-key", client.key];
   const args = ["s_client", "-connect", `127.0.0.1:${port}`, "-CAfile", authority.file, "-verify_return_error"];
   const child = spawn("openssl", [...args, "-quiet", ...shown, ...words]);
@@ -81,27 +81,27 @@ const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: localhost\r\nconnec
 /** CONNECT of MQTT 5 without a client identifier, and DISCONNECT. */
 const mqttTalk = "\x10\x0d\x00\x04MQTT\x05\x02\x00\x00\x00\x00\x00\xe0\x00";
 const stompTalk = "CONNECT\naccept-version:1.2\nhost:x\n\n\0DISCONNECT\nreceipt:bye\n\n\0";
-const talks: Readonly<Record<DoorName, string>> = {
+const talks: Readonly<Record<ListenerName, string>> = {
   http: get("/rest/open?topic=t/a"),
   operators: get("/metrics"),
   mqtt: mqttTalk,
   stomp: stompTalk,
 };
-const greetings: Readonly<Record<DoorName, string>> = {
+const greetings: Readonly<Record<ListenerName, string>> = {
   http: "\r\n\r\ntrue",
   operators: "stele_",
   mqtt: "\x20",
   stomp: "CONNECTED\n",
 };
 
-describe.each(doors)("%s over TLS", (door) => {
-  const request = talks[door];
+describe.each(listeners)("%s over TLS", (listener) => {
+  const request = talks[listener];
 
   it.each(["-tls1_2", "-tls1_3"])(
     "the listener serves a client with a configured certificate, with %s",
     async (version) => {
-      const client = door === "operators" ? certificates.operator : certificates.shop;
-      expect((await connect(door, { client, words: [version], request })).answer).toContain(greetings[door]);
+      const client = listener === "operators" ? certificates.operator : certificates.shop;
+      expect((await connect(listener, { client, words: [version], request })).answer).toContain(greetings[listener]);
     },
   );
 
@@ -113,7 +113,7 @@ describe.each(doors)("%s over TLS", (door) => {
     ["no encryption", ["-tls1_2", "-cipher", "eNULL:@SECLEVEL=0"]],
     ["an anonymous key exchange", ["-tls1_2", "-cipher", "aNULL:@SECLEVEL=0"]],
   ])("the listener refuses %s", async (_, words) => {
-    const { answer, notes } = await connect(door, { words, request });
+    const { answer, notes } = await connect(listener, { words, request });
     expect(notes).toMatch(/alert (protocol version|handshake failure)/);
     expect(answer).toBe("");
   });
@@ -124,15 +124,15 @@ describe.each(doors)("%s over TLS", (door) => {
     ["a certificate that has expired", certificates.expired],
   ])("the listener closes the connection of a client with %s", async (_, client) => {
     for (const words of [["-tls1_2"], ["-tls1_3"]]) {
-      expect((await connect(door, { client, words, request })).answer).toBe("");
+      expect((await connect(listener, { client, words, request })).answer).toBe("");
     }
   });
 
   it.each(["unnamed", "several"] as const)(
     'the listener refuses the certificate "%s" with the code for a wrong credential',
     async (name) => {
-      const { answer } = await connect(door, { client: certificates[name], request });
-      if (door === "mqtt")
+      const { answer } = await connect(listener, { client: certificates[name], request });
+      if (listener === "mqtt")
         expect(answer).toContain("\x00\x86"); // CONNACK, no session, Bad User Name or Password
       else expect(answer).toContain("100701");
     },

@@ -21,12 +21,12 @@ interface Consumer extends AsyncDisposable {
   take(count: number): Promise<readonly Seen[]>;
 }
 
-/** A way to publish. */
-interface Door {
+/** A protocol over which the test publishes. */
+interface PublishProtocol {
   readonly name: string;
-  /** The contents that this door can carry. REST carries only text. */
+  /** The contents that this protocol can carry. REST carries only text. */
   readonly takes: readonly Buffer[];
-  /** Returns the eventId if the door answers with it. */
+  /** Returns the eventId if the protocol's answer has one. */
   readonly publish: (content: Buffer) => Promise<string | undefined>;
 }
 
@@ -65,7 +65,7 @@ async function checkPairs(brokers: readonly BrokerProcess[]): Promise<void> {
   await using rpc = await consumeByCallback(brokerOf(1), "subscribeByRpc");
   await using mqtt = await consumeByMqtt(brokerOf(2));
   await using stomp = await consumeByStomp(brokerOf(3));
-  const published = await publishByAll((door) => brokerOf(door + 4));
+  const published = await publishByAll((index) => brokerOf(index + 4));
   const expected = await stomp.take(published.length);
   expect(expected).toEqual(published);
   for (const consumer of [rest, rpc, mqtt]) expect(await consumer.take(published.length)).toEqual(expected);
@@ -120,13 +120,13 @@ async function consumeByStomp(broker: BrokerProcess): Promise<Consumer> {
   };
 }
 
-/** Publishes by each door in turn, and returns what consumers must see. Any eventId matches if the door does not answer with one. */
-async function publishByAll(brokerOf: (door: number) => BrokerProcess): Promise<readonly Seen[]> {
+/** Publishes over each protocol in turn, and returns what consumers must see. Any eventId matches if the protocol's answer has none. */
+async function publishByAll(brokerOf: (index: number) => BrokerProcess): Promise<readonly Seen[]> {
   await using rest = new Client(brokerOf(0).url);
   await using rpc = new Client(brokerOf(1).url);
   const mqtt = await connectMqtt(brokerOf(2));
   const stomp = createStomp(brokerOf(3));
-  const publishes: readonly Door[] = [
+  const publishes: readonly PublishProtocol[] = [
     { name: "REST", takes: [text], publish: (content) => publishByRest(rest, content) },
     {
       name: "JSON-RPC",
