@@ -13,7 +13,7 @@ import { idOf, UnsureKeys, type UnusedKey } from "./unsure-keys.ts";
 const recordTimeoutMs = 10_000;
 
 interface Failure {
-  /** In the clock's monotonic milliseconds. */
+  /** In milliseconds of the monotonic clock. */
   readonly at: number;
   /** Fails a later publish of the session in the same way. */
   readonly fail: (claim: Claim) => void;

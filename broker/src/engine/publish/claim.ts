@@ -20,7 +20,7 @@ export interface Claim {
   readonly unrecorded: Omit<KeyClaim, "after" | "recordedAt"> | undefined;
   /** The ledger calls this before it sends the transaction; `false` forbids to send. Undefined if it may always send. */
   readonly mayStart: (() => boolean) | undefined;
-  /** The session of the publish, and when the publish came, in the clock's monotonic milliseconds. Undefined without a session. */
+  /** The session of the publish, and when the publish came, in milliseconds of the monotonic clock. Undefined without a session. */
   readonly order: { readonly session: string; readonly since: number } | undefined;
   onRecorded(): void;
   /** Called if the key already has a row, or another node has the session. The publish leaves its transaction. */
