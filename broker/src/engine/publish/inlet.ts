@@ -11,7 +11,7 @@ import type { EngineLimits } from "../limits.ts";
 import type { Batcher, TopicEvent } from "./batcher.ts";
 import { FirstPublish } from "./first-publish.ts";
 import type { OpenTopic } from "./open-topics.ts";
-import type { KeyedPublish } from "./named-publish.ts";
+import type { KeyedPublish } from "./pending-publish.ts";
 import { tokenExample, toTokenKey } from "./token-key.ts";
 
 export interface InletOptions {

@@ -2,7 +2,7 @@ import { expect, it, vi } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { silentLogger } from "../../lib/logger.ts";
-import { NamedPublish } from "./named-publish.ts";
+import { PendingPublish } from "./pending-publish.ts";
 
 it("calls onPlaced once, although the publish waits for a second transaction after its key was found in use", () => {
   const onPlaced = vi.fn();
@@ -18,8 +18,8 @@ it("calls onPlaced once, although the publish waits for a second transaction aft
     since: 0,
     logger: silentLogger,
   };
-  const named = new NamedPublish({ ...options, onTaken: () => {} }, () => {});
-  named.placed();
-  named.placed();
+  const pending = new PendingPublish({ ...options, onTaken: () => {} }, () => {});
+  pending.placed();
+  pending.placed();
   expect(onPlaced).toHaveBeenCalledTimes(1);
 });

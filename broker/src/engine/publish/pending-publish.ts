@@ -9,52 +9,52 @@ import { answerAll } from "./answer-all.ts";
 import { type Claim, fenceOf } from "./claim.ts";
 import type { OpenMissing, OpenTopic } from "./open-topics.ts";
 
-/** A publish with a key, checked except for the key. */
+/** A publish with a key. Its topic name, content and extensions have been checked, its key has not. */
 export interface KeyedPublish {
   readonly name: TopicName;
   readonly payload: EventPayload;
   readonly scope: string;
   readonly key: string;
-  /** A session may reuse a key, and some extensions of its repeats differ. Undefined for a publish without a session. */
+  /** The session that owns the key: it may reuse the key for another publish, and a repeat's extensions may differ. Undefined if the caller owns it. */
   readonly session: KeySession | undefined;
   /** Undefined if the publish must not open its topic. */
   readonly open?: OpenMissing | undefined;
-  /** Called once, when the publish first begins to wait for a transaction. A publish that settles before is not placed. */
+  /** Called once, when the publish first begins to wait for a transaction; never if the publish settles earlier. */
   readonly onPlaced?: (() => void) | undefined;
-  /** If set, this request publishes nothing, and gets this answer unless an earlier request published under the key. */
+  /** If set, this request publishes nothing. Its answer is the event of an earlier request with the key, or this error if there is none. */
   readonly refusal?: BrokerError | undefined;
 }
 
-export interface NamedPublishOptions
+export interface PendingPublishOptions
   extends Pick<KeyedPublish, "payload" | "session" | "open" | "onPlaced" | "refusal"> {
   /** The row that records the key. */
   readonly row: Omit<PublishKeyRow, "after" | "recordedAt">;
   readonly mayStart: (() => boolean) | undefined;
-  /** When the publish came, in the clock's monotonic milliseconds. */
+  /** When the publish came, in milliseconds of the monotonic clock. */
   readonly since: number;
   readonly logger: Logger;
-  readonly onTaken: (named: NamedPublish, row: TakenKey) => void;
+  readonly onTaken: (pending: PendingPublish, row: TakenKey) => void;
 }
 
-/** A publish with a key, and all callers that wait for its outcome. */
-export class NamedPublish implements Claim {
-  readonly #options: NamedPublishOptions;
+/** A publish with a key that has not settled yet, and all callers that wait for its outcome. */
+export class PendingPublish implements Claim {
+  readonly #options: PendingPublishOptions;
   readonly #callers: OnSettled[];
-  #row: NamedPublishOptions["row"];
+  #row: PendingPublishOptions["row"];
   #isRecorded = false;
   #isPlaced = false;
-  /** Set once the topic was found open. */
+  /** Set once the topic is found: it is open, or this publish opens it. */
   topic: OpenTopic | undefined;
-  /** Called before the callers, with their number. */
+  /** Called with the number of callers, before they get the outcome. */
   onFinished: (callers: number) => void = () => {};
 
-  constructor(options: NamedPublishOptions, onSettled: OnSettled) {
+  constructor(options: PendingPublishOptions, onSettled: OnSettled) {
     this.#options = options;
     this.#row = options.row;
     this.#callers = [onSettled];
   }
 
-  get row(): NamedPublishOptions["row"] {
+  get row(): PendingPublishOptions["row"] {
     return this.#row;
   }
 
@@ -71,17 +71,17 @@ export class NamedPublish implements Claim {
     return this.#options.session !== undefined;
   }
 
-  /** A will outlasts its connection, and so its session's epoch. */
+  /** A will is published after its connection has ended, so its session has no epoch. */
   get isOfWill(): boolean {
     const { session } = this.#options;
     return session !== undefined && session.epoch === undefined;
   }
 
-  get open(): NamedPublishOptions["open"] {
+  get open(): PendingPublishOptions["open"] {
     return this.#options.open;
   }
 
-  get refusal(): NamedPublishOptions["refusal"] {
+  get refusal(): PendingPublishOptions["refusal"] {
     return this.#options.refusal;
   }
 
@@ -100,7 +100,7 @@ export class NamedPublish implements Claim {
     return this.#row.digest;
   }
 
-  /** Whether this request recorded the key, or continues with its row. */
+  /** Whether the store has the key's row: this request recorded it, or continues with the row of an earlier request. */
   get isRecorded(): boolean {
     return this.#isRecorded;
   }
@@ -139,12 +139,12 @@ export class NamedPublish implements Claim {
   }
 }
 
-/** Whether an error says that nothing was published and nothing will be. After any other error, a repeat asks the ledger. */
-export function isKeyFree(error: unknown): boolean {
-  return surelyUnpublished.some((name) => isBrokerError(error, name));
+/** Whether the error means that nothing was published and nothing will be, so that the key can be freed. After any other error, a repeat asks the ledger. */
+export function isSurelyUnpublished(error: unknown): boolean {
+  return unpublishedErrors.some((name) => isBrokerError(error, name));
 }
 
-const surelyUnpublished = [
+const unpublishedErrors = [
   "topicClosed",
   "topicNotExist",
   "writerRefused",

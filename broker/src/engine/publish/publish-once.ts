@@ -12,7 +12,12 @@ import type { EngineLimits } from "../limits.ts";
 import { Deadline } from "../time.ts";
 import type { Batcher } from "./batcher.ts";
 import type { ClaimRecorder } from "./claim-recorder.ts";
-import { isKeyFree, type KeyedPublish, NamedPublish, type NamedPublishOptions } from "./named-publish.ts";
+import {
+  isSurelyUnpublished,
+  type KeyedPublish,
+  PendingPublish,
+  type PendingPublishOptions,
+} from "./pending-publish.ts";
 import type { KeyJanitor } from "./key-janitor.ts";
 import type { OpenTopic, OpenTopics } from "./open-topics.ts";
 import type { PublishFate } from "./publish-fate.ts";
@@ -60,7 +65,7 @@ export interface PublishOnceOptions {
 export class PublishOnce {
   readonly #options: PublishOnceOptions;
   /** Publishes in progress, by scope and key. A repeat that comes meanwhile gets the same outcome. */
-  readonly #current = new Map<string, NamedPublish>();
+  readonly #current = new Map<string, PendingPublish>();
   #callers = 0;
   /** Bytes of content and extensions of the publishes in progress. */
   #bytes = 0;
@@ -95,116 +100,116 @@ export class PublishOnce {
         throw new BrokerError("busy", { details: `publishes with a key of ${this.#bytes} bytes wait` });
       }
       const row = { groupId, scope, key, token: randomness.uuid(), topic: name, digest, sender: fate.sender };
-      const onTaken: NamedPublishOptions["onTaken"] = (named, taken) => void this.#repeat(named, taken);
+      const onTaken: PendingPublishOptions["onTaken"] = (pending, taken) => void this.#repeat(pending, taken);
       const since = clock.monotonic();
       const own = { mayStart: fate.startCheck(), since, logger, onTaken };
       const options = { row, payload, session, open, onPlaced, refusal, ...own };
-      this.#begin(id, new NamedPublish(options, onSettled));
+      this.#begin(id, new PendingPublish(options, onSettled));
     }
     this.#callers += 1;
   }
 
-  #begin(id: string, named: NamedPublish): void {
-    const bytes = encodedBytes(named.payload);
-    this.#current.set(id, named);
+  #begin(id: string, pending: PendingPublish): void {
+    const bytes = encodedBytes(pending.payload);
+    this.#current.set(id, pending);
     this.#bytes += bytes;
     const end = (): void => {
       this.#current.delete(id);
       this.#bytes -= bytes;
     };
-    named.onFinished = (callers) => {
+    pending.onFinished = (callers) => {
       end();
       this.#callers -= callers;
     };
     try {
-      this.#start(named);
+      this.#start(pending);
     } catch (error) {
       end();
       throw error;
     }
   }
 
-  #start(named: NamedPublish): void {
+  #start(pending: PendingPublish): void {
     const { topics, janitor } = this.#options;
-    const { isOfSession, isOfWill } = named;
-    const refusal = named.refusal ?? janitor.refusalOf({ scope: named.row.scope, isOfSession, isOfWill });
+    const { isOfSession, isOfWill } = pending;
+    const refusal = pending.refusal ?? janitor.refusalOf({ scope: pending.row.scope, isOfSession, isOfWill });
     if (refusal !== undefined) {
-      void this.#findEarlier(named, refusal);
+      void this.#findEarlier(pending, refusal);
       return;
     }
-    const topic = topics.find(named.row.topic);
+    const topic = topics.find(pending.row.topic);
     if (topic !== undefined) {
-      this.#add(named, topic);
+      this.#add(pending, topic);
       return;
     }
     const onFound = (found: OpenTopic | BrokerError): void => {
-      if (found instanceof BrokerError) void this.#findEarlier(named, found);
-      else this.#addLate(named, found);
+      if (found instanceof BrokerError) void this.#findEarlier(pending, found);
+      else this.#addLate(pending, found);
     };
-    topics.read(named.row.topic, { bytes: encodedBytes(named.payload), onFound, open: named.open });
+    topics.read(pending.row.topic, { bytes: encodedBytes(pending.payload), onFound, open: pending.open });
   }
 
   /** @throws BrokerError 200300. */
-  #add(named: NamedPublish, topic: OpenTopic): void {
+  #add(pending: PendingPublish, topic: OpenTopic): void {
     const { batcher, tokenKey } = this.#options;
-    const { content, extensions } = named.payload;
-    const payload = { content, extensions: [...extensions, [tokenKey, named.row.token] as const] };
-    named.topic = topic;
-    batcher.add({ topic, payload, claim: named, onSettled: (outcome) => void this.#onSettled(named, outcome) });
-    named.placed();
+    const { content, extensions } = pending.payload;
+    const payload = { content, extensions: [...extensions, [tokenKey, pending.row.token] as const] };
+    pending.topic = topic;
+    batcher.add({ topic, payload, claim: pending, onSettled: (outcome) => void this.#onSettled(pending, outcome) });
+    pending.placed();
   }
 
-  #addLate(named: NamedPublish, topic: OpenTopic): void {
+  #addLate(pending: PendingPublish, topic: OpenTopic): void {
     try {
-      this.#add(named, topic);
+      this.#add(pending, topic);
     } catch (error) {
-      named.finish({ status: "REFUSED", error });
+      pending.finish({ status: "REFUSED", error });
     }
   }
 
   /** For a request that cannot publish now: answers with the event of an earlier request, or else with `refusal`. */
-  async #findEarlier(named: NamedPublish, refusal: BrokerError): Promise<void> {
+  async #findEarlier(pending: PendingPublish, refusal: BrokerError): Promise<void> {
     try {
-      const row = await this.#options.keys.findPublishKey(named.row);
-      if (row === undefined) named.finish({ status: "REFUSED", error: refusal });
-      else await this.#repeat(named, row, refusal);
+      const row = await this.#options.keys.findPublishKey(pending.row);
+      if (row === undefined) pending.finish({ status: "REFUSED", error: refusal });
+      else await this.#repeat(pending, row, refusal);
     } catch (error) {
-      named.finish({ status: "REFUSED", error });
+      pending.finish({ status: "REFUSED", error });
     }
   }
 
   /** Answers the callers. Before, frees the key if nothing was published under it and nothing will be, and this node is still a member. */
-  async #onSettled(named: NamedPublish, outcome: PublishOutcome): Promise<void> {
+  async #onSettled(pending: PendingPublish, outcome: PublishOutcome): Promise<void> {
     const { keys, recorder, janitor, logger, search } = this.#options;
-    if (named.isRecorded) janitor.added(named.row.scope, 1);
-    if (outcome.status === "SUCCESS" && outcome.eventId !== "") search.note(named.row.token, outcome.eventId);
-    const isLive = named.mayStart?.() ?? true;
-    if (isLive && named.isRecorded && outcome.status === "REFUSED" && isKeyFree(outcome.error)) {
+    if (pending.isRecorded) janitor.added(pending.row.scope, 1);
+    if (outcome.status === "SUCCESS" && outcome.eventId !== "") search.note(pending.row.token, outcome.eventId);
+    const isLive = pending.mayStart?.() ?? true;
+    if (isLive && pending.isRecorded && outcome.status === "REFUSED" && isSurelyUnpublished(outcome.error)) {
       try {
-        await keys.releasePublishKeys([named.row]);
-        janitor.added(named.row.scope, -1);
+        await keys.releasePublishKeys([pending.row]);
+        janitor.added(pending.row.scope, -1);
       } catch (error) {
         logger.debug("publish key not released, trying again", { error });
-        recorder.free(named);
+        recorder.free(pending);
       }
     }
-    named.finish(outcome);
+    pending.finish(outcome);
   }
 
   /** Answers a request whose key has a row. Never rejects. */
-  async #repeat(named: NamedPublish, row: TakenKey, refusal?: BrokerError): Promise<void> {
+  async #repeat(pending: PendingPublish, row: TakenKey, refusal?: BrokerError): Promise<void> {
     try {
       if ("isDamaged" in row) throw damagedKey(row);
-      if ("isFenced" in row) return named.finish({ topic: named.row.topic, eventId: "", status: "TIMEOUT" });
-      if (row.digest !== named.digest) throw (named.isOfSession ? refusal : undefined) ?? reusedKey(row.key);
+      if ("isFenced" in row) return pending.finish({ topic: pending.row.topic, eventId: "", status: "TIMEOUT" });
+      if (row.digest !== pending.digest) throw (pending.isOfSession ? refusal : undefined) ?? reusedKey(row.key);
       const { clock, limits } = this.#options;
       using deadline = new Deadline(clock, Math.max(searchMsMin, limits.transactionTimeoutMs));
       const eventId = await this.#findEvent(row, deadline.signal);
-      if (eventId === "unknown") named.finish({ topic: row.topic, eventId: "", status: "TIMEOUT" });
-      else if (eventId !== undefined) named.finish({ topic: row.topic, eventId, status: "SUCCESS" });
-      else await this.#publishAgain(named, row, refusal);
+      if (eventId === "unknown") pending.finish({ topic: row.topic, eventId: "", status: "TIMEOUT" });
+      else if (eventId !== undefined) pending.finish({ topic: row.topic, eventId, status: "SUCCESS" });
+      else await this.#publishAgain(pending, row, refusal);
     } catch (error) {
-      named.finish({ status: "REFUSED", error });
+      pending.finish({ status: "REFUSED", error });
     }
   }
 
@@ -234,16 +239,16 @@ export class PublishOnce {
   }
 
   /** Publishes with the token of the row: if one publish did give two events, a reader can recognize them. */
-  async #publishAgain(named: NamedPublish, row: PublishKeyRow, refusal: BrokerError | undefined): Promise<void> {
+  async #publishAgain(pending: PendingPublish, row: PublishKeyRow, refusal: BrokerError | undefined): Promise<void> {
     if (refusal !== undefined) throw refusal;
-    const { sender } = named.row; // Another node may take the row over once this membership has ended: then `named` may not start.
+    const { sender } = pending.row; // Another node may take the row over once this membership has ended: then `pending` may not start.
     const isMine = row.sender === sender || (await this.#options.keys.movePublishKey(row, sender));
-    if (!isMine || named.topic === undefined) {
-      named.finish({ topic: row.topic, eventId: "", status: "TIMEOUT" }); // Another node was faster.
+    if (!isMine || pending.topic === undefined) {
+      pending.finish({ topic: row.topic, eventId: "", status: "TIMEOUT" }); // Another node was faster.
       return;
     }
-    named.takeRow({ ...row, sender });
-    this.#add(named, named.topic);
+    pending.takeRow({ ...row, sender });
+    this.#add(pending, pending.topic);
   }
 }
 
