@@ -3,7 +3,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { GroupHealth } from "./broker.ts";
 
 /** Time between two checks, in milliseconds. */
-const lookEveryMs = 1_000;
+const checkIntervalMs = 1_000;
 
 export interface GroupWatchOptions {
   readonly clock: Clock;
@@ -11,13 +11,17 @@ export interface GroupWatchOptions {
   readonly groupHealth: () => readonly GroupHealth[];
 }
 
-/** Logs when a group that was up goes down, whatever the cause, and when it is up again; and likewise when its publishes fail although it is up. */
+/**
+ * Logs when a group goes down, whatever the cause, and when it is up again; nothing before it was up for the first time. While a group is up, logs when this
+ * node's transactions begin to fail, and when they succeed again.
+ */
 export class GroupWatch {
   readonly #options: GroupWatchOptions;
-  readonly #wereUp = new Set<string>();
-  /** When each group that is down went down, by the monotonic clock. */
+  /** Groups that have been up since the start. */
+  readonly #onceUp = new Set<string>();
+  /** When the group went down, in milliseconds of the monotonic clock; only for groups that are down. */
   readonly #downSince = new Map<string, number>();
-  /** When the publishes of each group began to fail, by the monotonic clock. */
+  /** When the group's transactions began to fail, in milliseconds of the monotonic clock; only for groups whose transactions fail. */
   readonly #failingSince = new Map<string, number>();
   #cancelTimer: (() => void) | undefined;
 
@@ -26,27 +30,27 @@ export class GroupWatch {
   }
 
   start(): void {
-    for (const health of this.#options.groupHealth()) this.#look(health);
-    this.#cancelTimer = this.#options.clock.after(lookEveryMs, () => this.start());
+    for (const health of this.#options.groupHealth()) this.#check(health);
+    this.#cancelTimer = this.#options.clock.after(checkIntervalMs, () => this.start());
   }
 
   stop(): void {
     this.#cancelTimer?.();
   }
 
-  #look({ groupId, ready, reason, transactionFailure }: GroupHealth): void {
-    if (ready) this.#lookAtTransactions(groupId, transactionFailure);
+  #check({ groupId, ready, reason, transactionFailure }: GroupHealth): void {
+    if (ready) this.#checkTransactions(groupId, transactionFailure);
     const since = this.#downSince.get(groupId);
     if (ready) {
-      this.#wereUp.add(groupId);
+      this.#onceUp.add(groupId);
       if (since !== undefined) this.#reportUp(groupId, since);
-    } else if (since === undefined && this.#wereUp.has(groupId)) {
+    } else if (since === undefined && this.#onceUp.has(groupId)) {
       this.#downSince.set(groupId, this.#options.clock.monotonic());
       this.#options.logger.error("group down", { groupId, reason });
     }
   }
 
-  #lookAtTransactions(groupId: string, reason: string | undefined): void {
+  #checkTransactions(groupId: string, reason: string | undefined): void {
     const { clock, logger } = this.#options;
     const since = this.#failingSince.get(groupId);
     if (reason !== undefined && since === undefined) {
