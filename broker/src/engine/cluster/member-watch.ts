@@ -56,11 +56,11 @@ export class MemberWatch {
 
   async #run(): Promise<void> {
     await whileMember(this.#options.member, this.#stopping.signal, ({ nodeId }, signal) =>
-      this.#recurrence.run(() => this.#look(nodeId), signal),
+      this.#recurrence.run(() => this.#check(nodeId), signal),
     );
   }
 
-  async #look(own: NodeId): Promise<void> {
+  async #check(own: NodeId): Promise<void> {
     const { coordinator } = this.#options;
     if (this.#members === undefined) this.#learn(await coordinator.listLeases());
     // A node that ended during the call may still be in the answer.

@@ -39,7 +39,7 @@ export class Overtaken {
   }
 
   /** Whether another node should follow: the index does not advance, and this node's chain does not have the block, does not return it, or does not answer. */
-  async look(signal: AbortSignal): Promise<boolean> {
+  async check(signal: AbortSignal): Promise<boolean> {
     const { progress, clock } = this.#options;
     const heard = this.#heard;
     const index = progress.blockNumber;

@@ -9,7 +9,7 @@ import { Deadline } from "../time.ts";
 import type { IndexProgress } from "../index-progress.ts";
 
 /** Wait between two checks of the index, in milliseconds. The chain is polled less often. */
-const lookMs = 1_000;
+const checkIntervalMs = 1_000;
 
 export interface StallDetectorOptions {
   readonly ledger: Ledger;
@@ -55,10 +55,10 @@ export class StallDetector {
   /** Looks for a stall periodically while `isWatching` returns true, and always for the end of a rebuild, until `signal` aborts. Never rejects. */
   async watch(isWatching: () => boolean, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      if (isWatching()) await this.#look(signal);
+      if (isWatching()) await this.#check(signal);
       else this.#sight = undefined;
       if (this.#options.progress.isRebuilding) await this.#endRebuilding(signal);
-      await pause(this.#options.clock, lookMs, signal);
+      await pause(this.#options.clock, checkIntervalMs, signal);
     }
   }
 
@@ -69,7 +69,7 @@ export class StallDetector {
     if (final !== -1 && final === progress.blockNumber) progress.rebuildAtMostTo(final);
   }
 
-  async #look(signal: AbortSignal): Promise<void> {
+  async #check(signal: AbortSignal): Promise<void> {
     const { progress, clock, limits } = this.#options;
     const now = clock.monotonic();
     const index = progress.blockNumber;

@@ -131,7 +131,7 @@ export class Term {
     const { clock, logger, progress } = this.#options;
     const since = clock.monotonic();
     while (!signal.aborted) {
-      const isOvertaken = await this.#overtaken.look(signal);
+      const isOvertaken = await this.#overtaken.check(signal);
       if (isOvertaken)
         logger.warn("chain is behind those of other nodes, leaving the group to them", { index: progress.blockNumber });
       if (isOvertaken || this.#isChainAway(since)) away.abort();

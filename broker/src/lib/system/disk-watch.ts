@@ -3,7 +3,7 @@ import type { Logger } from "../logger.ts";
 import type { SystemClock } from "./clock.ts";
 
 /** Wait between two readings of the free space, in milliseconds. */
-const lookEveryMs = 10_000;
+const checkIntervalMs = 10_000;
 const mebibyte = 2 ** 20;
 const remedy = "free some space or enlarge the disk: when it is full, publishes fail and the broker ends";
 
@@ -34,8 +34,8 @@ export class DiskWatch {
 
   /** Reads the free space regularly until {@link stop}. Never rejects. */
   async start(): Promise<void> {
-    await this.#look();
-    if (!this.#isStopped) this.#cancel = this.#options.clock.after(lookEveryMs, () => void this.start());
+    await this.#check();
+    if (!this.#isStopped) this.#cancel = this.#options.clock.after(checkIntervalMs, () => void this.start());
   }
 
   stop(): void {
@@ -54,7 +54,7 @@ export class DiskWatch {
     return `the disk of ${this.#options.folder} has ${Math.floor(this.#freeBytes / mebibyte)} MiB left: ${remedy}`;
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const { folder, warnBytes, logger } = this.#options;
     // If the system does not tell, only this warning is missing.
     this.#freeBytes = await this.#probe(folder).catch(() => undefined);

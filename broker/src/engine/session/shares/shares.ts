@@ -22,10 +22,10 @@ export interface SharesParts {
 }
 
 /** Time between two checks whether other nodes returned events, in milliseconds. A node knows at once what its own connections returned. */
-const lookEveryMs = 1_000;
+const checkIntervalMs = 1_000;
 
 /** A single node skips all checks but one in this many, unless one failed: a check reads all unacknowledged events of shares, in SQLite on the main thread. */
-const loneLookEvery = 60;
+const loneCheckEvery = 60;
 
 /** The shares of one group that have members at this node, by the text of their filters: `$share/name/filter`. */
 export class Shares {
@@ -34,8 +34,8 @@ export class Shares {
   readonly #shares = new Map<TopicFilter, Share>();
   readonly #trouble: ReportedTrouble;
   /** One read of the store finds all shares with returned events: with a read per share, each client that leaves would cost thousands of reads. */
-  readonly #looks = new SingleFlight(() => this.#look());
-  #isLooking = false;
+  readonly #checks = new SingleFlight(() => this.#check());
+  #isChecking = false;
   #isStopped = false;
 
   constructor(groupId: GroupId, parts: SharesParts) {
@@ -52,7 +52,7 @@ export class Shares {
   join(text: TopicFilter, member: ShareMember): void {
     const share = this.#shares.get(text) ?? this.#create(text);
     share.add(member);
-    if (!this.#isLooking) void this.#lookOften();
+    if (!this.#isChecking) void this.#checkOften();
   }
 
   leave(text: TopicFilter, member: ShareMember): void {
@@ -70,7 +70,7 @@ export class Shares {
 
   /** Looks for returned events. Call it when the connection of a session has ended: its end may return events. */
   checkReturned(): void {
-    if (this.#shares.size > 0 && !this.#parts.signal.aborted) void this.#looks.read();
+    if (this.#shares.size > 0 && !this.#parts.signal.aborted) void this.#checks.read();
   }
 
   /** See {@link Readers.stop}. */
@@ -93,19 +93,19 @@ export class Shares {
   }
 
   /** Never rejects. */
-  async #lookOften(): Promise<void> {
+  async #checkOften(): Promise<void> {
     const { clock, signal, isShared } = this.#parts;
-    this.#isLooking = true;
+    this.#isChecking = true;
     for (let round = 1; this.#shares.size > 0 && !signal.aborted; round += 1) {
-      await pause(clock, lookEveryMs, signal);
-      const isDue = isShared || this.#trouble.reason !== undefined || round % loneLookEvery === 0;
-      if (isDue) await this.#looks.read();
+      await pause(clock, checkIntervalMs, signal);
+      const isDue = isShared || this.#trouble.reason !== undefined || round % loneCheckEvery === 0;
+      if (isDue) await this.#checks.read();
     }
-    this.#isLooking = false;
+    this.#isChecking = false;
   }
 
-  /** Never rejects. Leaves out shares whose identifiers are not known yet: each looks by itself once it has read its identifier. */
-  async #look(): Promise<void> {
+  /** Never rejects. Leaves out shares whose identifiers are not known yet: each checks by itself once it has read its identifier. */
+  async #check(): Promise<void> {
     const byId = new Map([...this.#shares.values()].map((share) => [share.id, share]));
     const ids = [...byId.keys()].filter((id) => id !== undefined);
     try {

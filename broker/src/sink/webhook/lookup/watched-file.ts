@@ -2,7 +2,7 @@ import { readFile, stat } from "node:fs/promises";
 import type { Clock } from "../../../ports/clock.ts";
 
 /** Interval between checks of a file for changes. */
-const lookEveryMs = 1000;
+const checkIntervalMs = 1000;
 /** Longest hosts file or resolv.conf to read, in bytes; a longer one counts as empty. */
 const fileBytesMax = 16 * 2 ** 20;
 
@@ -13,7 +13,7 @@ export class WatchedFile<T> {
   readonly #clock: Pick<Clock, "monotonic">;
   #current: Promise<T> | undefined;
   #version = "";
-  #lookAgainAt = 0;
+  #checkAt = 0;
 
   constructor(path: string, options: { parse: (text: string) => T; clock: Pick<Clock, "monotonic"> }) {
     this.#path = path;
@@ -24,14 +24,14 @@ export class WatchedFile<T> {
   /** The parsed content: the same object as long as the file does not change. */
   current(): Promise<T> {
     const now = this.#clock.monotonic();
-    if (this.#current === undefined || now >= this.#lookAgainAt) {
-      this.#lookAgainAt = now + lookEveryMs;
-      this.#current = this.#look(this.#current);
+    if (this.#current === undefined || now >= this.#checkAt) {
+      this.#checkAt = now + checkIntervalMs;
+      this.#current = this.#check(this.#current);
     }
     return this.#current;
   }
 
-  async #look(known: Promise<T> | undefined): Promise<T> {
+  async #check(known: Promise<T> | undefined): Promise<T> {
     const found = await stat(this.#path).catch(() => undefined);
     const version = found === undefined ? "none" : `${found.ino} ${found.mtimeMs} ${found.size}`;
     if (known !== undefined && version === this.#version) return known;
