@@ -311,7 +311,7 @@ describe("stele verify --topic", () => {
     const strange = "verify/strange";
     await chain.open(strange);
     const good = someEvents(2);
-    await chain.publishRaw(strange, [
+    await chain.sendRawBatches(strange, [
       { count: 2, events: encodeEvents(good) },
       { count: 3, events: encodeEvents(good) },
       { count: 4, events: Buffer.from("garbage, 12b") },

@@ -132,6 +132,6 @@ async function newestTransaction(blockNumber: number): Promise<{ used: number; c
   const block = (await anvil.provider.request({ method: "eth_getBlockByNumber", params })) as {
     gasUsed: string;
     transactions: { input: string }[];
-  }; // The answer's shape by its specification; anvil seals one transaction a block.
+  }; // The shape that the method's specification gives. Anvil puts one transaction into each block.
   return { used: Number(block.gasUsed), calldataBytes: ((block.transactions[0]?.input.length ?? 2) - 2) / 2 };
 }

@@ -256,7 +256,7 @@ export class Rpc {
 
   async #ask<T>(method: string, ...params: readonly unknown[]): Promise<T> {
     try {
-      return (await this.provider.request({ method, params })) as T; // What the method answers by its specification.
+      return (await this.provider.request({ method, params })) as T; // The caller names the type that the method's specification gives.
     } catch (error) {
       throw toRpcFailure(error);
     }

@@ -9,11 +9,12 @@ import { type Anvil, startAnvil } from "../../testing/anvil.ts";
 import { encodePublish } from "../../write/publish-calldata.ts";
 import { addressOf, type Published } from "./prove.ts";
 
-/** An account whose key anvil has. */
+/** An account for which anvil signs. */
 export const account: Address = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 const publishGas: Hex = "0x3b9aca0";
 const gasPrice: Hex = "0x4a817c800";
 
+/** Fields of an `eth_sendTransaction` call. */
 export type Fields = Readonly<Record<string, string | readonly string[]>>;
 
 export interface RawBatch {
@@ -22,14 +23,14 @@ export interface RawBatch {
   readonly eventsRoot?: Uint8Array;
 }
 
-/** Anvil with a registry. The test can put several transactions into one block. */
+/** An anvil node with a registry. A test can put several transactions into one block. */
 export class AnvilChain {
   readonly provider: EvmProvider;
   readonly registry: Address;
   readonly url: string;
   readonly #anvil: Anvil;
   readonly #sequences = new Map<string, number>();
-  #awaitsMine = false;
+  #isInOneBlock = false;
 
   private constructor(anvil: Anvil, registry: Address) {
     this.#anvil = anvil;
@@ -56,7 +57,7 @@ export class AnvilChain {
   }
 
   async ask<Answer>(method: string, ...params: readonly unknown[]): Promise<Answer> {
-    return (await this.provider.request({ method, params })) as Answer; // What the method answers by its specification.
+    return (await this.provider.request({ method, params })) as Answer; // The caller names the type that the method's specification gives.
   }
 
   async open(topic: string): Promise<void> {
@@ -67,17 +68,17 @@ export class AnvilChain {
   async send(fields: Fields): Promise<void> {
     const fees = "maxFeePerGas" in fields ? {} : { gasPrice };
     const hash = await this.ask<Hex>("eth_sendTransaction", { from: account, ...fees, ...fields });
-    if (!this.#awaitsMine) await receiptOf(this.provider, hash);
+    if (!this.#isInOneBlock) await receiptOf(this.provider, hash);
   }
 
-  /** Sends one transaction with these batches of a topic. */
+  /** Sends one transaction with these batches of a topic, whose counts and roots are right. */
   async sendBatches(topic: string, batches: readonly (readonly EventPayload[])[], fields: Fields = {}): Promise<void> {
     const raw = batches.map((events) => ({ count: events.length, events: encodeEvents(events) }));
-    await this.publishRaw(topic, raw, fields);
+    await this.sendRawBatches(topic, raw, fields);
   }
 
-  /** Sends batches whose count and root may be wrong. Without `eventsRoot`, a batch declares its true root, or zeros if its events do not decode. */
-  async publishRaw(topic: string, batches: readonly RawBatch[], fields: Fields = {}): Promise<void> {
+  /** Sends batches whose count and root may be wrong. If a batch has no `eventsRoot`, it gets the root of its events, or zeros if they do not decode. */
+  async sendRawBatches(topic: string, batches: readonly RawBatch[], fields: Fields = {}): Promise<void> {
     const address = addressOf(this.registry, topic);
     const encoded = batches.map((batch) => ({ address, eventsRoot: rootOf(batch.events), ...batch }));
     await this.send({ to: this.registry, data: toHex(encodePublish(encoded)), gas: publishGas, ...fields });
@@ -97,6 +98,7 @@ export class AnvilChain {
     });
   }
 
+  /** Publishes the batches in one transaction, and returns where they are on the chain. */
   async publish(
     topic: string,
     batches: readonly (readonly EventPayload[])[],
@@ -108,12 +110,12 @@ export class AnvilChain {
 
   /** Puts all transactions that `work` sends into one block. */
   async inOneBlock(work: () => Promise<void>): Promise<void> {
-    this.#awaitsMine = true;
+    this.#isInOneBlock = true;
     await this.ask("evm_setAutomine", false);
     await work();
     await this.ask("evm_mine");
     await this.ask("evm_setAutomine", true);
-    this.#awaitsMine = false;
+    this.#isInOneBlock = false;
   }
 }
 
@@ -125,11 +127,11 @@ function rootOf(events: Uint8Array): Uint8Array {
   }
 }
 
-/** A transaction's receipt, once there is one. */
+/** Waits for the receipt of a transaction. */
 async function receiptOf(provider: EvmProvider, hash: unknown): Promise<{ readonly contractAddress: Address }> {
   for (;;) {
     const receipt = await provider.request({ method: "eth_getTransactionReceipt", params: [hash] });
-    if (receipt !== null) return receipt as { contractAddress: Address }; // Only a deployment's contractAddress is used.
+    if (receipt !== null) return receipt as { contractAddress: Address }; // Only the deployment's caller reads contractAddress.
   }
 }
 
