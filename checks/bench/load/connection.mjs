@@ -5,7 +5,7 @@ const success = '"status":"SUCCESS"';
 
 /**
  * One keep-alive HTTP/1.1 connection that repeats its list of requests. It sends each when the answer to the previous one has arrived. It implements as
- * little of HTTP as it can, because client and server share the processors.
+ * little of HTTP as it can: a full parser would take processor time from the server on the same machine.
  */
 export class Connection {
   #socket;

@@ -2,7 +2,7 @@ import { FrameSocket, toFrame } from "./stomp-frames.mjs";
 
 /** One connection that sends the same SEND again as soon as it has the RECEIPT for the previous one. */
 export class StompConnection {
-  #socket = new FrameSocket((command) => this.#answer(command === "R"));
+  #socket = new FrameSocket((letter) => this.#answer(letter === "R"));
   #send;
   #onAnswer;
   #sentAt = 0;

@@ -52,10 +52,10 @@ class FanOut {
   /** Opens a receiving connection. Events arrive in the order of publishing, so a count tells which event a MESSAGE carries. */
   #subscribe() {
     let received = 0;
-    const socket = new FrameSocket((command) => {
-      if (command === "R") this.#subscribed();
-      else if (command === "M") this.#received(received++);
-      else this.#fail(`a subscriber got a frame that begins with ${command}`);
+    const socket = new FrameSocket((letter) => {
+      if (letter === "R") this.#subscribed();
+      else if (letter === "M") this.#received(received++);
+      else this.#fail(`a subscriber got a frame that begins with ${letter}`);
     });
     const { port, destination } = this.#plan;
     const subscribe = toFrame("SUBSCRIBE", { id: "0", destination, ack: "auto", receipt: "subscribed" });
@@ -65,7 +65,7 @@ class FanOut {
   #subscribed() {
     this.#open += 1;
     if (this.#open < this.#plan.connections) return;
-    this.#publisher = new FrameSocket((command) => this.#answered(command));
+    this.#publisher = new FrameSocket((letter) => this.#answered(letter));
     this.#publisher.open(this.#plan.port, {
       onConnected: () => this.#begin(),
       onEnded: () => this.#fail("the publisher ended"),
@@ -85,9 +85,9 @@ class FanOut {
     this.#publisher.write(this.#send);
   }
 
-  #answered(command) {
-    if (command === "R") this.#done(this.#receipts++);
-    else this.#fail(`the publisher got a frame that begins with ${command}`);
+  #answered(letter) {
+    if (letter === "R") this.#done(this.#receipts++);
+    else this.#fail(`the publisher got a frame that begins with ${letter}`);
   }
 
   #received(event) {

@@ -19,17 +19,17 @@ export function toFrame(command, headers, body = "") {
 }
 
 /**
- * A bare socket that speaks STOMP 1.2. It finds only the first letter and the end of each frame, because client and server share the processors.
- * No body contains a NUL, so each NUL ends a frame.
+ * A bare socket that speaks STOMP 1.2. It reads only the first letter of each frame and finds its end: a full parser would take processor time from the
+ * server on the same machine. No body contains a NUL, so each NUL ends a frame.
  */
 export class FrameSocket {
   #socket;
   #onFrame;
-  /** First letter of the incomplete frame; empty between frames. */
-  #begin = "";
+  /** First letter of the frame whose end has not come yet; empty between frames. */
+  #letter = "";
   #isConnected = false;
 
-  /** @param {(command: string) => void} onFrame gets the first letter of the command */
+  /** @param {(letter: string) => void} onFrame gets the first letter of the frame's command */
   constructor(onFrame) {
     this.#onFrame = onFrame;
   }
@@ -60,17 +60,17 @@ export class FrameSocket {
   #receive(bytes, onConnected) {
     let from = 0;
     for (let end = bytes.indexOf(nul); end !== -1; end = bytes.indexOf(nul, from)) {
-      const command = this.#begin === "" ? firstLetter(bytes, from) : this.#begin;
-      this.#begin = "";
+      const letter = this.#letter === "" ? firstLetter(bytes, from) : this.#letter;
+      this.#letter = "";
       from = end + 1;
-      if (this.#isConnected) this.#onFrame(command);
-      else this.#accept(command, onConnected);
+      if (this.#isConnected) this.#onFrame(letter);
+      else this.#accept(letter, onConnected);
     }
-    if (this.#begin === "") this.#begin = firstLetter(bytes, from);
+    if (this.#letter === "") this.#letter = firstLetter(bytes, from);
   }
 
-  #accept(command, onConnected) {
-    if (command !== "C") throw new Error("the server refused the connection");
+  #accept(letter, onConnected) {
+    if (letter !== "C") throw new Error("the server refused the connection");
     this.#isConnected = true;
     onConnected();
   }
