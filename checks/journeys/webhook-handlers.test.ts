@@ -6,7 +6,7 @@ import { until } from "../harness/until.ts";
 import { useWorld } from "../harness/use.ts";
 import { embeddedWorld } from "../harness/world.ts";
 import { frameworks } from "./webhooks/frameworks.ts";
-import { orderOf } from "./webhooks/order-of.ts";
+import { createOrderSender } from "./webhooks/order-sender.ts";
 
 const running = useWorld(embeddedWorld);
 const [{ serve: serveNode }] = frameworks;
@@ -60,7 +60,7 @@ describe.each(frameworks)("the handler for $name", ({ serve }) => {
     expect([...seen.kinds]).toEqual([kind]);
     // No event is pending: the broker counts all of them as accepted.
     await until("no event is pending", async () => (await client.findSubscription(id))?.notifyingEventCount === "0");
-    expect(await orderOf(client, id)("test")).toMatchObject({ test: { outcome: "accepted" } });
+    expect(await createOrderSender(client, id)("test")).toMatchObject({ test: { outcome: "accepted" } });
     expect(seen.errors).toEqual([]);
     await client.unSubscribe(id);
   });

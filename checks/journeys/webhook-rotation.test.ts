@@ -4,7 +4,7 @@ import { until } from "../harness/until.ts";
 import { useWorld } from "../harness/use.ts";
 import { embeddedWorld } from "../harness/world.ts";
 import { createAsymmetric, createSymmetric, type Keys } from "./webhooks/keys.ts";
-import { orderOf } from "./webhooks/order-of.ts";
+import { createOrderSender } from "./webhooks/order-sender.ts";
 import { languages, WebhookReceiver } from "./webhooks/webhook-receiver.ts";
 
 /** Largest number of published events that the slowest receiver may lack before publishing waits for it. */
@@ -70,7 +70,7 @@ class SubscribedReceiver {
   async rotate(round: number): Promise<void> {
     const { secret, key } = this.#next(round);
     await this.#awaitRequests("requests before the rotation", 1);
-    await Promise.all(this.#ids.map((id) => orderOf(this.#client, id)("change", { secret })));
+    await Promise.all(this.#ids.map((id) => createOrderSender(this.#client, id)("change", { secret })));
     await this.#awaitRequests("requests with both signatures", 2);
     await this.receiver.verifyWith(key);
     await this.#awaitRequests("requests after the receiver has changed its key", 2);

@@ -5,7 +5,7 @@ import { startReceiver } from "../harness/receiver.ts";
 import { useWorld } from "../harness/use.ts";
 import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
 import { createAsymmetric, createSymmetric, type Keys } from "./webhooks/keys.ts";
-import { orderOf } from "./webhooks/order-of.ts";
+import { createOrderSender } from "./webhooks/order-sender.ts";
 import { languages, type SeenEvent, useWebhookReceiver, type WebhookReceiver } from "./webhooks/webhook-receiver.ts";
 
 interface Form {
@@ -133,7 +133,7 @@ async function checkForm(form: Form, receiver: WebhookReceiver, keys?: Keys): Pr
   expect(requests.map(({ type }) => type)).toEqual(form.types);
   expect(requests.map(({ events }) => events.length)).toEqual(form.sizes);
   for (const request of requests) expect(request).toMatchObject({ kind: form.kind });
-  expect(await orderOf(client, id)("test")).toMatchObject({ test: { outcome: "accepted" } });
+  expect(await createOrderSender(client, id)("test")).toMatchObject({ test: { outcome: "accepted" } });
   await receiver.waitFor("the test event", () => receiver.requestsTo(path).at(-1)?.kind === "ping");
 }
 

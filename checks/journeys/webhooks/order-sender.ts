@@ -1,7 +1,7 @@
 import type { Client } from "../../harness/client.ts";
 
-/** Returns a function that sends orders for one subscription to the admin API, and returns the answers. It throws an Error if the broker refuses an order. */
-export function orderOf(client: Client, id: string): (name: string, body?: object) => Promise<unknown> {
+/** Returns a function that sends an operator's order, such as `test`, for the subscription and returns the answer. It throws if the broker refuses the order. */
+export function createOrderSender(client: Client, id: string): (name: string, body?: object) => Promise<unknown> {
   return async (name, body = {}) => {
     const answer = await client.http.send({
       method: "POST",
