@@ -1,7 +1,7 @@
 import { Counter, type Registry } from "prom-client";
 import { watchConnections } from "./watch-connections.ts";
 
-/** Counters of the MQTT listener. Labels are kinds of packets and reason codes of the standard. */
+/** Metrics of the MQTT listener. The labels of an answer are the type of its packet and its reason code (MQTT 5.0, section 2.4). */
 export interface MqttCounters {
   answered(packet: string, reasonCode: number): void;
   publishLost(): void;
@@ -9,8 +9,8 @@ export interface MqttCounters {
   watchConnections(read: () => number): void;
 }
 
-/** Answers that operators look for: successes, and refusals by access, quotas and load. */
-const notable = [
+/** Answers that operators watch: successes, and refusals by access, quotas and load. Their counters start at 0, so that the first one is an increase. */
+const watchedAnswers = [
   ["connack", "0x00"],
   ["connack", "0x86"],
   ["connack", "0x87"],
@@ -44,7 +44,7 @@ export function createMqttMetrics(registry: Registry): MqttCounters {
     name: "stele_mqtt_deliveries_dropped_total",
     help: "Uncommitted events (QoS 0 with mqttQos0: live) that a subscriber did not get because it reads slowly.",
   });
-  for (const [packet, code] of notable) answers.inc({ packet, code }, 0);
+  for (const [packet, code] of watchedAnswers) answers.inc({ packet, code }, 0);
   return {
     answered: (packet, reasonCode) => answers.inc({ packet, code: `0x${reasonCode.toString(16).padStart(2, "0")}` }),
     publishLost: () => lost.inc(),
