@@ -16,7 +16,7 @@ declare module "fastify" {
   }
 }
 
-/** Finds or creates the holding of a request. */
+/** Finds or creates the holding of a request, which counts the request's memory against the budget. */
 export type FindHolding = (request: FastifyRequest) => Holding;
 
 /** Counts long bodies and answers against one budget, and limits the waiting requests of each connection. */

@@ -109,7 +109,7 @@ interface HoldingOptions {
   readonly forget: (holding: Holding) => void;
 }
 
-/** The memory of one request and its answer. */
+/** Memory of the budget that one request with its answer, or one unfinished message, takes. */
 export class Holding {
   readonly #options: HoldingOptions;
   #bytes = 0;

@@ -134,7 +134,7 @@ function sendIdentifier(request: FastifyRequest, reply: FastifyReply, result: un
   return reply.header("content-type", "text/plain; charset=utf-8").send(result);
 }
 
-/** Answers failures of the server before the handler runs, such as an invalid Content-Type. */
+/** Answers a request that Fastify refuses before the handler runs, for example because of its Content-Type. */
 function createErrorHandler(name: OperationName, { logger }: RestOptions) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const failure = fromFramework(error);

@@ -68,7 +68,7 @@ async function answerPost(request: FastifyRequest, reply: FastifyReply, context:
 }
 
 function parseRequest(request: FastifyRequest, { endpoint, findHolding }: Context): RpcOutcome {
-  // createBodyCollector sets it; Fastify types it as unknown.
+  // createBodyCollector sets the body; Fastify types it as unknown.
   const body = request.body as RawBody;
   const refusal = findRefusal(request, body);
   if (refusal !== undefined) return { error: endpoint.toProtocolError("invalidRequest", refusal) };
@@ -111,7 +111,7 @@ function sendError(reply: FastifyReply, error: RpcError): FastifyReply {
   return reply.header("content-type", jsonType).send(JSON.stringify(toResponse(null, { error })));
 }
 
-/** Answers failures that belong to no call, such as an invalid Content-Type, for which the handler does not run. */
+/** Answers a request that fails as a whole, for example because Fastify refuses its Content-Type before the handler runs. */
 function createErrorHandler(endpoint: RpcEndpoint) {
   return (error: unknown, _request: FastifyRequest, reply: FastifyReply): void => {
     const failure = toFailure(fromFramework(error), endpoint.logger, { operation: toOperation(endpoint) });
@@ -120,7 +120,7 @@ function createErrorHandler(endpoint: RpcEndpoint) {
   };
 }
 
-/** The operation in log lines that concern no single method. */
+/** What log lines give as the operation if a request fails as a whole: its path, because no method is known. */
 function toOperation({ path }: RpcEndpoint): string {
   return path.slice(1);
 }
