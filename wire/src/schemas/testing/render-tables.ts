@@ -2,16 +2,24 @@ import { errorCatalogue } from "../../errors/catalogue.ts";
 import { listProperties, toJsonSchema } from "../json-schema.ts";
 import { type Operation, type OperationName, operationNames, operations, restPathOf } from "../operations.ts";
 
-/** Tables of the reference pages, by the name that marks their place in a page. */
+/** Renders the tables of the reference pages, by name. A comment with that name marks the table's place in a page. */
 export const tables: Readonly<Record<string, () => string>> = {
   errors: renderErrors,
   "rest operations": () =>
-    renderOperations({ titleOf: toRestTitle, paramsOf: (operation) => operation.restParams, resultOf: toRestResult }),
+    renderOperations({
+      titleOf: toRestTitle,
+      paramsOf: (operation) => operation.restParams,
+      resultOf: describeRestResult,
+    }),
   "json-rpc operations": () =>
-    renderOperations({ titleOf: (name) => name, paramsOf: (operation) => operation.params, resultOf: toRpcResult }),
+    renderOperations({
+      titleOf: (name) => name,
+      paramsOf: (operation) => operation.params,
+      resultOf: describeRpcResult,
+    }),
 };
 
-/** A page with each marked table rendered again. @throws Error for a mark with an unknown name. */
+/** Returns the page with each marked table rendered again. @throws Error if a mark names no table. */
 export function fillTables(page: string): string {
   return page.replaceAll(/<!-- table: (.+?) -->\n.*?<!-- end -->/gs, (_whole, name: string) => {
     const render = tables[name];
@@ -58,13 +66,13 @@ function toRestTitle(name: OperationName): string {
   return restPathOf(name).replace(/^.*\//, "");
 }
 
-function toRestResult(operation: Operation): string {
+function describeRestResult(operation: Operation): string {
   const { title, type } = toJsonSchema(operation.result);
   return typeof title === "string" ? title : String(type);
 }
 
-function toRpcResult(operation: Operation): string {
-  const result = toRestResult(operation);
+function describeRpcResult(operation: Operation): string {
+  const result = describeRestResult(operation);
   return result === "boolean" ? 'the string "true" or "false"' : result;
 }
 
