@@ -31,7 +31,7 @@ it("bounds the number and the bytes of publishes that wait for the index", async
   wait(100);
 });
 
-it("opens a topic once for a publish that a callback submits, and refuses a second publish of that callback that may not open it", async () => {
+it("when a callback publishes twice to a missing topic, opens it once for the first publish, and refuses the second, which may not open it", async () => {
   const topics = new OpenTopics({
     read: async () => undefined,
     progress: new IndexProgress(),
