@@ -25,7 +25,7 @@ describe.runIf(hasPostgres)(titleOf("sessions of PostgreSQL"), () => {
     expect(await Promise.all(turns.map(async (on) => settingOf(on)))).toEqual(["on", "on", "on", "on", "on"]);
   });
 
-  it("keeps a stronger synchronous_commit of the role", async () => {
+  it("keeps the synchronous_commit of a role if it is stronger than on", async () => {
     await server.query("alter role stele set synchronous_commit = remote_apply");
     expect(await settingOf(database.durable)).toBe("remote_apply");
     await server.query("alter role stele reset synchronous_commit");
