@@ -83,7 +83,7 @@ const rest = { will: undefined, expiryMs: 60_000, onConnected: () => {} };
 const tail = { groupId: undefined, filters: ["a/#"], after: undefined, lastEventId: undefined, onConnected: () => {} };
 const revoke = () => keys.revokeApiKey(firstId, engine.clock.now());
 
-it("refuses an attach whose API key is revoked while the node claims the session, and leaves the session without a connection", async () => {
+it("refuses an attach if its API key is revoked while the node claims the session, and leaves the session detached", async () => {
   const peer = new RecordingPeer();
   const attached = engine.running.calls.attach(caller(), { ...session, ...rest }, peer);
   expect(await codeOf(attached, revoke)).toBe(100_701);
