@@ -89,7 +89,7 @@ it.each(["storeUnreachable", "chainUnreachable", "busy"] as const)(
   },
 );
 
-it("tells the broker which publishes are repeats, so that no quota hides what an earlier connection published", () => {
+it("tells the broker which publishes are repeats, so that a quota does not refuse a publish that is already on the chain", () => {
   const inbound = connect(createSession());
   void inbound.take({ ...packet(1, "new"), isDuplicate: false });
   void inbound.take(packet(2, "repeat"));
