@@ -83,7 +83,7 @@ it("a real topic that no client can name belongs to no tenant, even if a tenant'
   }
 });
 
-it("with the tenant's prefix, a filter covers another one only if it covers it without the prefix too", () => {
+it("if one filter covers another with the tenant's prefix, it also covers it without the prefix", () => {
   const { names } = tenants[0] ?? { names: new TenantNames("a") };
   const seen = { both: 0, lost: new Set<string>() };
   for (const outer of some(filters, 5)) {
