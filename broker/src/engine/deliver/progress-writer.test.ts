@@ -72,7 +72,7 @@ it("writes at once after 100 notes, and makes one write at a time", async () => 
   expect(written).toEqual([[progress(100)], [progress(250)]]);
 });
 
-it("writes progress noted during a slow write as soon as that ends", async () => {
+it("writes progress noted during a slow write as soon as that write ends", async () => {
   const written: (readonly Progress[])[] = [];
   const gate = createDeferred<readonly SubscriptionId[]>();
   const { clock, writer } = setUp((rows) => {
