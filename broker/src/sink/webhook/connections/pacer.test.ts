@@ -17,7 +17,7 @@ test("passes an item larger than one second's worth, and delays the next ones by
   expect(pacer.delayMs(0)).toBe(4000);
 });
 
-test("without a burst, spaces items evenly, even after a long time without items", () => {
+test("if no burst is allowed, spaces items evenly, even after a long time without items", () => {
   const pacer = new Pacer({ perMs: 60 / 60_000, burstMs: 0 });
   for (const now of [0, 1000, 90_000]) {
     expect(pacer.delayMs(now)).toBe(0);

@@ -2,10 +2,10 @@
 export class Pacer {
   readonly #perMs: number;
   readonly #burstMs: number;
-  /** Time from which the rate allows the next item without a burst. */
+  /** When the rate allows the next item, if no burst does before. */
   #paidAt = Number.NEGATIVE_INFINITY;
 
-  /** `perMs`: amount per millisecond. `burstMs`: the unused rate of that many milliseconds may pass at once. */
+  /** `perMs`: amount per millisecond. `burstMs`: items may use up to this many milliseconds of unused rate at once. */
   constructor({ perMs, burstMs }: { readonly perMs: number; readonly burstMs: number }) {
     this.#perMs = perMs;
     this.#burstMs = burstMs;
