@@ -150,7 +150,7 @@ it("ends a subscription by UNSUBSCRIBE, and ignores later ACKs of its events", a
   }
 });
 
-it("resumes a durable subscription after its last acknowledged event, on any connection", async () => {
+it("a durable subscription that another connection resumes gets each event that was not acknowledged", async () => {
   const port = await start();
   const fields = { "svc-subscriptionId": durableId, ack: "client-individual" };
   const first = await RawClient.connect(port);
