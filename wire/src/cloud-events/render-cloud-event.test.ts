@@ -132,7 +132,7 @@ describe("renderCloudEvent", () => {
   });
 });
 
-it("toAttributeName returns undefined for an extension with the name of a core attribute", () => {
+it("toAttributeName returns undefined for an extension whose attribute name is taken", () => {
   const names = [
     "specversion",
     "id",
