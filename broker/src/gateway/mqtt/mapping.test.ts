@@ -31,7 +31,7 @@ const propertiesOf = (extensions: Extensions) => orderOf(extensions).properties;
 const longest = "x".repeat(65_535);
 const tooLong = "ü".repeat(32_768); // 65,536 bytes
 
-it("leaves out names and values longer than MQTT can encode", () => {
+it("leaves out properties whose name or value is longer than MQTT can encode", () => {
   const found = propertiesOf([
     [`svc-user-${longest}`, "name"],
     [`svc-user-${tooLong}`, "long name"],
