@@ -81,7 +81,7 @@ it.each(["fails", "comes late"])(
 );
 
 it.each([1, 2])(
-  "ends a stream that is removed at another node when its client leaves before its filter %d is gone",
+  "ends a stream that is removed at another node while its client disconnects, before filter %d is removed",
   async (number) => {
     const world = await TestCluster.start(2);
     cluster = world;

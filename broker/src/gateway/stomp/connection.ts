@@ -244,7 +244,7 @@ export class Connection {
     this.#answer({ command: "ERROR", headers, body }, failure.code);
   }
 
-  /** Ends the connection of a client that leaves, once the frames that it sent are answered. */
+  /** Ends a connection whose client has closed its side, once the frames that it sent are answered. */
   #leave(): void {
     if (this.#opened === undefined) this.#close();
     else this.#opened.dialogue.leave();

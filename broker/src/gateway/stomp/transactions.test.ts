@@ -69,7 +69,7 @@ it("publishes nothing of an aborted transaction, and frees its name", async () =
   expect([await sequence("a"), await sequence("b")]).toEqual([undefined, 1]);
 });
 
-it("publishes nothing of a transaction whose client leaves", async () => {
+it("publishes nothing of a transaction whose client disconnects before it commits", async () => {
   const client = await connect();
   begin(client, ["a"]);
   client.send("DISCONNECT", { receipt: "1" });

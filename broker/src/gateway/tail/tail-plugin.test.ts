@@ -95,7 +95,7 @@ class Client {
 
 const sseHead = "retry: 2000\nid: @2\n\n";
 
-test("writes events as Server-Sent Events until its client leaves", async () => {
+test("writes events as Server-Sent Events until the client disconnects", async () => {
   const tailed = new Tailed();
   await using server = await serve({ tail: tailed.tail }, { tail: tailed.options() });
   const client = new Client(server.url).ask("/tail?topic=orders/%23&topic=%2B/x&groupId=1&after=OFFSET_FIRST");
@@ -337,7 +337,7 @@ test("wakes the session of a tail when its slow client reads again", async () =>
   expect(tailed.peer.hasRoom).toBe(true);
 });
 
-test("ends the session of a client that left before its tail began", async () => {
+test("ends the tail of a client that disconnected before the tail began", async () => {
   const tailed = new Tailed();
   let go: (() => void) | undefined;
   const tail: Broker["tail"] = async (...args) => {

@@ -24,7 +24,7 @@ export interface SharesParts {
 /** Time between two checks whether other nodes returned events, in milliseconds. A node knows at once what its own connections returned. */
 const checkIntervalMs = 1_000;
 
-/** A single node skips all checks but one in this many, unless one failed: a check reads all unacknowledged events of shares, in SQLite on the main thread. */
+/** A single node makes only one check in this many, except after a failure: a check reads all unacknowledged events of shares, in SQLite on the main thread. */
 const loneCheckEvery = 60;
 
 /** The shares of one group that have members at this node, by the text of their filters: `$share/name/filter`. */
@@ -33,7 +33,7 @@ export class Shares {
   readonly #parts: SharesParts;
   readonly #shares = new Map<TopicFilter, Share>();
   readonly #trouble: ReportedTrouble;
-  /** One read of the store finds all shares with returned events: with a read per share, each client that leaves would cost thousands of reads. */
+  /** One read of the store finds all shares with returned events: with a read per share, each client that disconnects would cost thousands of reads. */
   readonly #checks = new SingleFlight(() => this.#check());
   #isChecking = false;
   #isStopped = false;

@@ -111,7 +111,7 @@ export class LeftConnections {
     const count = [...this.#all].filter(([left, end]) => end !== undefined && !isKnown(left, end)).length;
     if (count === 0) return;
     const effect =
-      "wills of clients that left properly may be published, and sessions keep the expiry of their CONNECT";
+      "wills of clients that disconnected normally may be published, and sessions keep the expiry of their CONNECT";
     this.#parts.logger.warn("ends of connections not written before the stop", { count, effect });
   }
 
