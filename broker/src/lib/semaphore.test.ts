@@ -72,6 +72,20 @@ describe("Semaphore", () => {
     expect(begun).toEqual(["a", "b", "d"]);
   });
 
+  it("lets many tasks wait with one signal, without a warning of Node.js", async () => {
+    const warnings: Error[] = [];
+    const note = (warning: Error): void => void warnings.push(warning);
+    process.on("warning", note);
+    const shared = new AbortController();
+    const names = Array.from({ length: 20 }, (_, index) => String(index));
+    const entered = names.map((name) => enter(name, shared.signal));
+    await turn();
+    process.off("warning", note);
+    expect(warnings).toEqual([]);
+    for (const name of names) await end(name);
+    expect(await Promise.all(entered)).toEqual(names);
+  });
+
   it("frees all slots when no caller waits", async () => {
     void ["a", "b", "c"].map((name) => enter(name));
     for (const name of ["a", "b", "c"]) await end(name);

@@ -1,4 +1,4 @@
-import type { CancelSignal } from "./cancellation.ts";
+import { allowManyListeners, type CancelSignal } from "./cancellation.ts";
 
 /** A semaphore: runs a limited number of tasks at once; the others wait in order. */
 export class Semaphore {
@@ -23,6 +23,7 @@ export class Semaphore {
 
   #wait(signal: CancelSignal): Promise<boolean> {
     if (signal.aborted) return Promise.resolve(false);
+    allowManyListeners(signal); // Many tasks of one caller may wait, such as the subscriptions of a STOMP connection.
     return new Promise((resolve) => {
       const abort = (): void => settle(false);
       const settle = (isMine: boolean): void => {
