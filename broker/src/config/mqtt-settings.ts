@@ -41,7 +41,7 @@ export const mqttSettings = {
   }),
   mqttConnectTimeoutMs: integer({
     section,
-    description: "How long a connection may take for its CONNECT; then it is closed.",
+    description: "How long a client may take to send its CONNECT; after that, the broker closes the connection.",
     default: 10 * secondMs,
     unit: "milliseconds",
     min: 100,
@@ -84,7 +84,7 @@ export const mqttSettings = {
   mqttPacketBytesMax: integer({
     section,
     description:
-      "Longest packet (Maximum Packet Size). The broker refuses a longer one by its header, with 0x95. A CONNECT may have 128 KiB at most.",
+      "Longest packet (Maximum Packet Size). When the header announces a longer one, the broker disconnects the client with 0x95, and does not wait for the rest. A CONNECT may have 128 KiB at most.",
     default: 512 * 1024,
     unit: "bytes",
     min: 1024,
@@ -93,7 +93,7 @@ export const mqttSettings = {
   mqttEventPlace: choice(["on", "off"], {
     section,
     description:
-      "Whether each event for a 5.0 subscriber has its identifier, sequence number and block as user properties (`svc-eventId`, `svc-sequence`, `svc-block`).",
+      "Whether 5.0 subscribers get the identifier, sequence number and block of each event as user properties (`svc-eventId`, `svc-sequence`, `svc-block`).",
     default: "on",
   }),
   mqttQos0: choice(["commit", "live"], {
@@ -105,7 +105,7 @@ export const mqttSettings = {
   mqttPayload: choice(["raw", "event"], {
     section,
     description:
-      "What subscribers get as the payload. `raw`: the content of the event. `event`: the event as the REST interface returns it, as JSON with topic, content in Base64, extensions and eventId. What clients publish is the content either way.",
+      "What subscribers get as the payload. `raw`: the content of the event. `event`: the event as the REST interface returns it, as JSON with topic, content in Base64, extensions and eventId. With both values, the payload of a publish becomes the content.",
     default: "raw",
   }),
   mqttFiltersRefused: list({
@@ -119,7 +119,7 @@ export const mqttSettings = {
   mqttDenialCode: choice(["not-authorized", "unspecified"], {
     section,
     description:
-      "Reason code of 5.0 for a subscription that is not allowed: `not-authorized` is 0x87, `unspecified` is 0x80. 3.1.1 has only 0x80.",
+      "Reason code that a 5.0 client gets for a subscription that is not allowed: `not-authorized` is 0x87, `unspecified` is 0x80. A 3.1.1 client always gets 0x80.",
     default: "not-authorized",
   }),
 } as const satisfies SettingsTable;

@@ -102,7 +102,7 @@ export function list({ checkEntry, ...common }: ListOptions): Setting<readonly s
   return { ...common, schema: z.array(z.string().refine(checkEntry)), decode: splitList };
 }
 
-/** A setting that is undefined until it is given. */
+/** The setting without its default: undefined unless it is given. The docs show `defaultText` as its default. */
 export function optional<Value>(setting: Setting<Value>, defaultText: string): Setting<Value | undefined> {
   return { ...setting, default: undefined, defaultText };
 }

@@ -39,7 +39,8 @@ export const stompSettings = {
   }),
   stompConnectTimeoutMs: integer({
     section,
-    description: "How long a connection may take for its CONNECT; then it gets an ERROR and is closed.",
+    description:
+      "How long a client may take to send its CONNECT; after that, the broker sends an ERROR and closes the connection.",
     default: 10 * secondMs,
     unit: "milliseconds",
     min: 100,
@@ -56,7 +57,7 @@ export const stompSettings = {
   }),
   stompBodyBytesMax: integer({
     section,
-    description: "Longest body of a SEND. The broker refuses a longer one before it has read it to its end.",
+    description: "Longest body of a SEND. The broker refuses a longer one without reading it to its end.",
     default: 512 * 1024,
     unit: "bytes",
     min: 1024,

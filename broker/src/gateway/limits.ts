@@ -13,10 +13,10 @@ export const connectionsMax = 20_000;
 /** Connections that wait to be accepted at one port, if the system allows as many. Past the limit, clients retry after 1, 3 and 7 s. */
 export const connectionsWaitingMax = 4096;
 
-/** How long a client may take for its headers. */
+/** How long a client may take to send its headers. */
 export const headersTimeoutMs = 10_000;
 
-/** How long a client may take for its whole request. */
+/** How long a client may take to send its whole request. */
 export const requestTimeoutMs = 30_000;
 
 /** How often connections are checked against `headersTimeoutMs` and `requestTimeoutMs`. */
@@ -28,7 +28,7 @@ export const keepAliveTimeoutMs = 65_000;
 /** How long requests in progress may take when the server closes. */
 export const closeDeadlineDefaultMs = 10_000;
 
-/** How long a client may take for its headers when the server closes. */
+/** How long a client may take to send its headers when the server closes. */
 export const closeHeadersTimeoutMs = 1_000;
 
 /** How often a closing server closes idle connections. */

@@ -4,7 +4,7 @@ import { ReportedTrouble } from "../lib/reported-trouble.ts";
 import { readBody } from "./key-source.ts";
 import { isStale, type ProviderFault, toFault } from "./oidc-fault.ts";
 
-/** How long a provider may take for one answer, in milliseconds. */
+/** How long a provider may take to answer one request, in milliseconds. */
 const providerTimeoutMs = 5_000;
 /** Log-ins that may wait for a token of one provider at once; the broker refuses further ones. */
 const exchangesMax = 100;

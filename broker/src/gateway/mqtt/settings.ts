@@ -16,7 +16,7 @@ export interface MqttSettings {
   readonly keepAliveSecondsMax: number;
   /** The longest that a session outlasts its connection, in seconds. */
   readonly sessionExpirySecondsMax: number;
-  /** How long a client may take for its CONNECT. */
+  /** How long a client may take to send its CONNECT. */
   readonly connectTimeoutMs: number;
   /** Whether publishes of QoS 0 are committed, or only passed to subscribers that are connected to this node. Retained ones are always committed. */
   readonly qos0: "commit" | "live";

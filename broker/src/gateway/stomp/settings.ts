@@ -10,6 +10,6 @@ export interface StompSettings {
   readonly subscriptionsMax: number;
   /** How long a durable subscription outlasts its connection, in seconds. */
   readonly subscriptionExpirySeconds: number;
-  /** How long a client may take for its CONNECT. */
+  /** How long a client may take to send its CONNECT. */
   readonly connectTimeoutMs: number;
 }

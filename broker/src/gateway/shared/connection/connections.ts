@@ -17,7 +17,7 @@ export interface ConnectionsOptions {
   readonly protocol: Extract<Protocol, "MQTT" | "STOMP">;
   /** Connections open at once, over all transports together; further ones are closed immediately. */
   readonly connectionsMax: number;
-  /** How long a client may take for the TLS handshake, and then again for its CONNECT. */
+  /** How long a client may take for the TLS handshake, and after that to send its CONNECT. */
   readonly connectTimeoutMs: number;
   /** Decides which new connections are admitted. */
   readonly broker: Pick<Broker, "mayConnect">;
