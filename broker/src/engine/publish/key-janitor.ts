@@ -6,19 +6,22 @@ import type { Clock } from "../../ports/clock.ts";
 import type { PublishKeys } from "../../ports/publish-keys.ts";
 import type { EngineLimits } from "../limits.ts";
 
-/** Wait between two rounds, each of which removes old keys and counts the others, in milliseconds. */
+/** Wait between two rounds, in milliseconds. A round removes the expired keys and counts the others. */
 const roundMs = 60_000;
 /** Maximum number of keys that one statement removes. */
 const expiredPerPageMax = 1_000;
 
-/** How much longer than their lifetime keys are kept, in milliseconds: the stored session time may be a round old, and this node's copy of it another round. */
-const timeUnsureMs = 2 * roundMs;
+/**
+ * Extra time for which keys are kept, in milliseconds, so that none expires early. The session time that a key gets may be late: the stored time by a
+ * round, and this node's copy of it by another.
+ */
+const extraKeptMs = 2 * roundMs;
 
 export interface KeyJanitorOptions {
   readonly groupId: GroupId;
   readonly keys: Pick<PublishKeys, "expirePublishKeys" | "countPublishKeys" | "dropPublishKeys">;
   readonly clock: Clock;
-  /** The group's session time. The time of day can be set forward, which would expire keys early. */
+  /** The session time of groups, by which keys expire. By the time of day, keys would expire early if somebody set the clock forward. */
   readonly times: { advance(groupId: GroupId): Promise<void>; find(groupId: GroupId): Promise<number> };
   readonly logger: Logger;
   readonly limits: Pick<
@@ -27,10 +30,10 @@ export interface KeyJanitorOptions {
   >;
 }
 
-/** A count of the store leaves out scopes with fewer keys, or below the lowest limit, so that many small scopes take no memory. */
+/** Minimum number of keys of a scope that the store reports, unless a limit is lower. So many small scopes take no memory. */
 const scopeCountMin = 16;
 
-/** How many more keys a group keeps for wills, as a fraction of its limit: callers may have used up the rest, and nobody repeats a will that was refused. */
+/** Extra keys for wills, as a fraction of the group's limit. Callers may have reached the limit, and nobody publishes a refused will again. */
 const willKeysFraction = 0.1;
 
 /** The owner of publish keys: a session, its will, or a caller without a session. */
@@ -53,7 +56,7 @@ export class KeyJanitor {
 
   constructor(options: KeyJanitorOptions) {
     this.#options = options;
-    this.#trouble = new ReportedTrouble(options.logger, "old publish keys not removed, trying again");
+    this.#trouble = new ReportedTrouble(options.logger, "expired publish keys not removed, trying again");
   }
 
   /** The error for a new key if its scope or the group has too many keys, by the estimate; undefined if the key may be recorded. */
@@ -62,14 +65,14 @@ export class KeyJanitor {
     const scopeMax = isOfSession ? publishKeysPerSessionMax : publishKeysPerCallerMax;
     if ((this.#byScope.get(scope) ?? 0) >= scopeMax) {
       const whose = isOfSession ? "this session" : "this caller";
-      return new BrokerError("overQuota", { details: `${scopeMax} publish keys of ${whose} are kept` });
+      return new BrokerError("overQuota", { details: `${whose} has the maximum of ${scopeMax} publish keys` });
     }
     if (this.#count < publishKeysMax * (isOfWill ? 1 + willKeysFraction : 1)) return undefined;
-    return new BrokerError("overQuota", { details: "too many publish keys are kept" });
+    return new BrokerError("overQuota", { details: "the group has too many publish keys" });
   }
 
-  /** Adds `count` keys of a scope to the estimate; a negative count is of released keys. */
-  added(scope: string, count: number): void {
+  /** Adds `count` keys of a scope to the estimate, or removes them if `count` is negative. */
+  adjustCount(scope: string, count: number): void {
     this.#count += count;
     const left = (this.#byScope.get(scope) ?? 0) + count;
     if (left > 0) this.#byScope.set(scope, left);
@@ -81,16 +84,16 @@ export class KeyJanitor {
     return this.#count > 0;
   }
 
-  /** The group's session time, as the newest successful round read it; before that, as the first call read it. */
+  /** The group's session time, as the last successful round read it. If there was none, the first call reads it. */
   async readTime(): Promise<number> {
     this.#time ??= await this.#options.times.find(this.#options.groupId);
     return this.#time;
   }
 
-  /** Removes the keys of a session that has ended. Never rejects: keys that remain expire later. */
+  /** Removes the keys of a session that has ended. Never rejects: if the store fails, the keys expire later. */
   async drop(scope: string): Promise<void> {
     const { keys, groupId, logger } = this.#options;
-    this.added(scope, -(this.#byScope.get(scope) ?? 0));
+    this.adjustCount(scope, -(this.#byScope.get(scope) ?? 0));
     try {
       await keys.dropPublishKeys(groupId, scope);
     } catch (error) {
@@ -127,11 +130,11 @@ export class KeyJanitor {
     if (this.#count > 0) await times.advance(groupId);
     const time = await times.find(groupId);
     this.#time = time;
-    const page = { before: time - limits.publishKeyKeptMs - timeUnsureMs, atMost: expiredPerPageMax };
+    const page = { before: time - limits.publishKeyKeptMs - extraKeptMs, atMost: expiredPerPageMax };
     let removed = expiredPerPageMax;
     while (removed === expiredPerPageMax && !this.#isStopped) {
       removed = await keys.expirePublishKeys(groupId, page);
-      await new Promise<void>((resolve) => clock.soon(resolve)); // A store in memory answers within the turn.
+      await new Promise<void>((resolve) => clock.soon(resolve)); // Lets other work run: a store in memory never waits.
     }
     if (this.#isStopped) return;
     const { publishKeysPerCallerMax, publishKeysPerSessionMax } = limits;

@@ -10,7 +10,7 @@ const releasesPerWriteMax = 1_000;
 
 export interface KeyReleasesOptions {
   readonly keys: Pick<PublishKeys, "findPublishKey" | "releasePublishKeys">;
-  readonly janitor: Pick<KeyJanitor, "added">;
+  readonly janitor: Pick<KeyJanitor, "adjustCount">;
 }
 
 interface Release extends Deferred<boolean> {
@@ -54,7 +54,7 @@ export class KeyReleases {
         row === undefined || "isDamaged" in row ? [] : { ...row, fence: fenceOf(batch[index]?.session) },
       );
       const fenced = new Set((held.length > 0 ? await keys.releasePublishKeys(held) : []).map(nameOf));
-      for (const row of held) if (!fenced.has(nameOf(row))) janitor.added(row.scope, -1);
+      for (const row of held) if (!fenced.has(nameOf(row))) janitor.adjustCount(row.scope, -1);
       for (const [index, { key, resolve, reject }] of batch.entries()) {
         if (fenced.has(nameOf(key))) reject(new BrokerError("busy", { details: "another node has the session" }));
         else resolve(rows[index] !== undefined);

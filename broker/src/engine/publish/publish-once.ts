@@ -181,13 +181,13 @@ export class PublishOnce {
   /** Answers the callers. Before, frees the key if nothing was published under it and nothing will be, and this node is still a member. */
   async #onSettled(pending: PendingPublish, outcome: PublishOutcome): Promise<void> {
     const { keys, recorder, janitor, logger, search } = this.#options;
-    if (pending.isRecorded) janitor.added(pending.row.scope, 1);
+    if (pending.isRecorded) janitor.adjustCount(pending.row.scope, 1);
     if (outcome.status === "SUCCESS" && outcome.eventId !== "") search.note(pending.row.token, outcome.eventId);
     const isLive = pending.mayStart?.() ?? true;
     if (isLive && pending.isRecorded && outcome.status === "REFUSED" && isSurelyUnpublished(outcome.error)) {
       try {
         await keys.releasePublishKeys([pending.row]);
-        janitor.added(pending.row.scope, -1);
+        janitor.adjustCount(pending.row.scope, -1);
       } catch (error) {
         logger.debug("publish key not released, trying again", { error });
         recorder.free(pending);
