@@ -346,7 +346,7 @@ async function check({ steps, delaysMs, answers }: History): Promise<void> {
 }
 
 it(
-  "no subscription loses an event or gets one out of order, whatever operators order, however the chain is reorganised and nodes fail",
+  "no subscription loses an event or gets one out of order, despite orders of operators, reorgs and failures of nodes",
   async () => {
     await fc.assert(fc.asyncProperty(history, check), { numRuns: runs });
   },

@@ -29,7 +29,7 @@ const step = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant("reorganise" as const),
       depth: fc.integer({ min: 1, max: 3 }),
-      /** What becomes of each removed batch, in turn: `later` leaves an empty block before it. */
+      /** The fates of the removed batches, in turn; the list repeats. `later` seals an empty block before the batch. */
       fates: fc.array(fc.constantFrom("kept" as const, "kept", "later", "dropped"), { minLength: 1, maxLength: 4 }),
       longerBy: fc.nat(2),
     }),
@@ -49,9 +49,10 @@ const history = fc.record({
 });
 type History = typeof history extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** Histories that earlier code failed, each with the reason: a key gave more or less than one event, or a node gave no answer. */
+/** Histories in which earlier code failed, each with the reason: a key had no event or several, or a node did not answer. */
 const examples: [History][] = [
-  // A reorg moved the event below the block that was indexed when the key was recorded, and the node that recorded it lived on: other nodes never found it.
+  // A node recorded the key with the newest indexed block. A reorg then moved the event below that block, and the node ran on. The other nodes searched
+  // only above that block, and never found the event.
   [
     {
       steps: [
@@ -68,7 +69,7 @@ const examples: [History][] = [
       delaysMs: [5],
     },
   ],
-  // A reorg between two questions whether the publish has settled: the index was rolled back, and did not have the event's new block yet.
+  // A reorg came between two checks of whether the publish had settled: the index was rolled back, and did not have the event's new block yet.
   [
     {
       steps: [
@@ -89,16 +90,16 @@ const examples: [History][] = [
 
 class World {
   readonly cluster: TestCluster;
-  readonly #begun = new Set<string>();
+  readonly #usedKeys = new Set<string>();
   #others = 0;
 
   constructor(cluster: TestCluster) {
     this.cluster = cluster;
   }
 
-  /** Keys under which something was published. */
-  get begun(): readonly string[] {
-    return [...this.#begun];
+  /** The keys of publishes that a node received. */
+  get usedKeys(): readonly string[] {
+    return [...this.#usedKeys];
   }
 
   async take(one: History["steps"][number]): Promise<void> {
@@ -113,7 +114,7 @@ class World {
   submit(at: number, key: string | undefined): { outcome: PublishOutcome | undefined } {
     const answer: { outcome: PublishOutcome | undefined } = { outcome: undefined };
     if (key === undefined) this.#others += 1;
-    else if (this.cluster.find(at) !== undefined) this.#begun.add(key);
+    else if (this.cluster.find(at) !== undefined) this.#usedKeys.add(key);
     const content = new TextEncoder().encode(key ?? `other ${this.#others}`);
     const call = { topic: "a", groupId: undefined, content, extensions: [], key };
     try {
@@ -124,12 +125,12 @@ class World {
     return answer;
   }
 
-  /** Makes everything work again, and repeats each key at all nodes until all have the event. */
+  /** Makes every node work again, and repeats each key at every node until every node answers with an event. */
   async finish(): Promise<ReadonlyMap<string, readonly string[]>> {
     await this.cluster.recover(nodesMax, 60_000);
     for (let blocks = 0; blocks < 8; blocks += 1) this.cluster.chain.sealEmpty(); // Nodes wait while the chain is shorter than the index.
     await this.cluster.clock.advance(20_000);
-    let open = this.begun;
+    let open = this.usedKeys;
     const found = new Map<string, readonly string[]>();
     for (let tries = 0; open.length > 0 && tries < 5; tries += 1) {
       const answers = open.map((key) => Array.from({ length: nodesMax }, (_, index) => this.submit(index, key)));
@@ -161,7 +162,7 @@ class World {
     );
   }
 
-  /** Replaces the newest blocks. The new branch has the removed transactions at once, as a client's transactions are in the pools of all chain nodes. */
+  /** Replaces the newest blocks. The new branch has those removed transactions that are not dropped: every chain node still has them in its pool. */
   #reorganise({ depth, fates, longerBy }: Extract<History["steps"][number], { kind: "reorganise" }>): void {
     const { chain } = this.cluster;
     const from = chain.head;
@@ -193,7 +194,7 @@ async function check({ steps, delaysMs }: History): Promise<void> {
   isSlow = false;
   const answers = await world.finish();
   const published = world.published();
-  for (const key of world.begun) {
+  for (const key of world.usedKeys) {
     const own = published.filter(({ text }) => text === key);
     expect(own, key).toHaveLength(1);
     expect(answers.get(key)).toEqual(Array.from({ length: nodesMax }, () => own[0]?.eventId));
@@ -202,7 +203,7 @@ async function check({ steps, delaysMs }: History): Promise<void> {
 }
 
 it(
-  "each key has one event on the final chain, and every node answers with it, however the chain is reorganised and nodes fail",
+  "each key has one event on the final chain, and every node answers with it, despite reorgs and failures of nodes",
   async () => {
     await fc.assert(fc.asyncProperty(history, check), { numRuns: runs, examples });
   },
