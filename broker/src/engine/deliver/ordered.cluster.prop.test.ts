@@ -9,7 +9,7 @@ import type { AttemptOutcome, Notification } from "../../ports/sink.ts";
 import { eventsOf } from "../batch-events.ts";
 import type { SubscriptionOrder } from "../operate/calls.ts";
 import { testCaller } from "../testing/as-caller.ts";
-import { befall, nodeTroubles } from "../testing/node-troubles.ts";
+import { applyTrouble, nodeTroubles } from "../testing/node-troubles.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
 const runs = 25 * Number(process.env["CHECKS_ROUNDS"] ?? "1");
@@ -140,7 +140,7 @@ class World {
     else if (one.kind === "order") void this.#order(one.node, id, one.order);
     else if (one.kind === "subscribe") void this.#subscribe(one.node, id, one.which);
     else if (one.kind === "reorganise") this.#reorganise(one.depth, one.refill);
-    else befall(this.cluster, one.kind, one.node);
+    else applyTrouble(this.cluster, one.kind, one.node);
     await this.cluster.clock.advance(20);
   }
 

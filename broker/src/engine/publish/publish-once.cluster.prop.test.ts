@@ -2,7 +2,7 @@ import { decodeEvents, formatEventId, topicDigest } from "@stele/wire";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { PublishOutcome } from "../broker.ts";
-import { befall, nodeTroubles } from "../testing/node-troubles.ts";
+import { applyTrouble, nodeTroubles } from "../testing/node-troubles.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
 const runs = 25 * Number(process.env["CHECKS_ROUNDS"] ?? "1");
@@ -106,7 +106,7 @@ class World {
     if (one.kind === "wait") await this.cluster.clock.advance(one.ms);
     else if (one.kind === "publish") this.submit(one.node, one.key);
     else if (one.kind === "reorganise") this.#reorganise(one);
-    else befall(this.cluster, one.kind, one.node);
+    else applyTrouble(this.cluster, one.kind, one.node);
     await this.cluster.clock.settle();
   }
 

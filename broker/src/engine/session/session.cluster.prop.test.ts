@@ -5,7 +5,7 @@ import type { QoS } from "../../domain/session-filter.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import type { Attachment, PublishCall, PublishOutcome } from "../broker.ts";
 import type { CalledBroker } from "../testing/as-caller.ts";
-import { befall, contentsOnChain, type NodeTrouble } from "../testing/node-troubles.ts";
+import { applyTrouble, contentsOnChain, type NodeTrouble } from "../testing/node-troubles.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 import type { Delivery, EndReason, Peer } from "./peer.ts";
 
@@ -238,11 +238,11 @@ class World {
     else if (one.kind === "publisher moves") {
       // A client repeats no publish on the same connection.
       if ((await publisher.connect(one.node)) === "tried") publisher.send();
-    } else this.#befall(one.kind, one.node);
+    } else this.#applyTrouble(one.kind, one.node);
   }
 
-  #befall(kind: NodeTrouble, at: number): void {
-    const found = befall(this.cluster, kind, at);
+  #applyTrouble(kind: NodeTrouble, at: number): void {
+    const found = applyTrouble(this.cluster, kind, at);
     if (found === undefined || kind !== "kill") return;
     for (const client of [this.subscriber, this.publisher]) if (client.node === at) client.lose();
   }

@@ -16,8 +16,8 @@ export const nodeTroubles: readonly NodeTrouble[] = [
   "heal",
 ];
 
-/** Lets something happen to a node. Never kills the last one. Returns the node; undefined if there was none, or if the last one stays. */
-export function befall(cluster: TestCluster, kind: NodeTrouble, at: number): TestNode | undefined {
+/** Applies a trouble to a node, but never kills the last one. Returns the node; undefined if there was none, or if a kill was left out. */
+export function applyTrouble(cluster: TestCluster, kind: NodeTrouble, at: number): TestNode | undefined {
   const found = cluster.find(at);
   if (found === undefined) {
     if (kind === "launch") cluster.launch(at);

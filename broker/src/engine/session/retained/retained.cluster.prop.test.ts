@@ -5,7 +5,7 @@ import type { Ticket } from "../../../domain/delivery-window.ts";
 import { parseTopicFilter } from "../../../domain/topic-filter.ts";
 import { topicAddress } from "../../../ledger/memory/memory-chain.ts";
 import type { Attachment } from "../../broker.ts";
-import { befall, type NodeTrouble, nodeTroubles } from "../../testing/node-troubles.ts";
+import { applyTrouble, type NodeTrouble, nodeTroubles } from "../../testing/node-troubles.ts";
 import { TestCluster, type TestNode } from "../../testing/test-cluster.ts";
 import type { Delivery, Peer } from "../peer.ts";
 
@@ -237,7 +237,7 @@ class World {
     else if (one.kind === "connect") await client?.connect(one.node, one.windowMax, one.ms);
     else if (one.kind === "subscribe") await client?.subscribe(one.ms, () => this.#texts);
     else if (one.kind === "reorganise") this.#reorganise(one.depth, one.refill);
-    else this.#befall(one.kind, one.node);
+    else this.#applyTrouble(one.kind, one.node);
     await this.cluster.clock.advance(20);
   }
 
@@ -297,8 +297,8 @@ class World {
       this.#submit(times % nodesMax, topics[times % topics.length] ?? "a", false);
   }
 
-  #befall(kind: NodeTrouble, at: number): void {
-    const found = befall(this.cluster, kind, at);
+  #applyTrouble(kind: NodeTrouble, at: number): void {
+    const found = applyTrouble(this.cluster, kind, at);
     const isWorse = kind !== "launch" && kind !== "resume" && kind !== "heal";
     if (found !== undefined && isWorse) for (const client of this.clients) client.shake(found);
   }

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { Attachment } from "../../broker.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
-import { befall, contentsOnChain, type NodeTrouble } from "../../testing/node-troubles.ts";
+import { applyTrouble, contentsOnChain, type NodeTrouble } from "../../testing/node-troubles.ts";
 import { TestCluster, type TestNode } from "../../testing/test-cluster.ts";
 
 const runs = 40 * Number(process.env["CHECKS_ROUNDS"] ?? "1");
@@ -132,7 +132,7 @@ class World {
     if (one.kind === "wait") await this.cluster.clock.advance(one.ms);
     else if (one.kind === "connect") await this.#connect(one);
     else if ("who" in one) this.#leave(one.who, one.kind);
-    else this.#befall(one.kind, one.node);
+    else this.#applyTrouble(one.kind, one.node);
     await this.cluster.clock.advance(20);
   }
 
@@ -200,8 +200,8 @@ class World {
     );
   }
 
-  #befall(kind: NodeTrouble, at: number): void {
-    const found = befall(this.cluster, kind, at);
+  #applyTrouble(kind: NodeTrouble, at: number): void {
+    const found = applyTrouble(this.cluster, kind, at);
     if (found === undefined) return;
     if (kind === "kill") {
       for (const connections of this.clients) {

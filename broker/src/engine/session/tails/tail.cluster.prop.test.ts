@@ -6,7 +6,7 @@ import { endOfBlock, type Position, positionZero } from "../../../domain/positio
 import { topicAddress } from "../../../ledger/memory/memory-chain.ts";
 import { eventsOf } from "../../batch-events.ts";
 import type { Attachment, TailStart } from "../../broker.ts";
-import { befall, nodeTroubles } from "../../testing/node-troubles.ts";
+import { applyTrouble, nodeTroubles } from "../../testing/node-troubles.ts";
 import { TestCluster, type TestNode } from "../../testing/test-cluster.ts";
 import type { Delivery, EndReason, Peer, TailSession } from "../peer.ts";
 import { placeIdOf } from "./tail-start.ts";
@@ -228,7 +228,7 @@ class World {
     else if ("who" in one && one.kind === "leave") reader?.leave();
     else if ("who" in one) reader?.forget();
     else if (one.kind === "reorganise") this.#reorganise(one.depth, one.refill);
-    else befall(this.cluster, one.kind, one.node);
+    else applyTrouble(this.cluster, one.kind, one.node);
     await this.advance(20);
   }
 
