@@ -29,13 +29,13 @@ interface Answer {
 }
 
 async function send(headers: Readonly<Record<string, unknown>>, body: unknown, query = ""): Promise<Answer> {
-  const init = { method: "POST", headers: headers as Record<string, string>, body: body as string }; // What the library makes.
+  const init = { method: "POST", headers: headers as Record<string, string>, body: body as string }; // The library's types are wider than what it sends.
   const response = await fetch(`${server.url}/rest/publish${query}`, init);
   return { status: response.status, body: await response.json() };
 }
 
 async function published({ body }: Answer) {
-  const { eventId } = body as { eventId: string }; // Checked by the broker's answer to getEvent.
+  const { eventId } = body as { eventId: string }; // getEvent checks it.
   const { topic, content, extensions } = await engine.broker.getEvent({ eventId, groupId: undefined });
   return { topic, content: Buffer.from(content).toString(), extensions: Object.fromEntries(extensions) };
 }
@@ -88,7 +88,7 @@ describe("publishing CloudEvents", () => {
     });
   });
 
-  it("publishes binary content of any character set", async () => {
+  it("publishes the bytes of content unchanged, whatever its character set", async () => {
     const binary = { "ce-specversion": "1.0", "ce-id": "1", "ce-source": "s", "ce-type": "t", "ce-subject": "other" };
     const type = "text/csv; charset=iso-8859-1";
     const answer = await send({ ...binary, "content-type": type }, Buffer.from("grün", "latin1"));
@@ -127,7 +127,7 @@ describe("publishing CloudEvents", () => {
     expect(second).toEqual(first);
   });
 
-  it("refuses an attribute that it could not deliver, and a malformed time, and publishes nothing", async () => {
+  it("refuses an attribute that the broker sets itself, or a malformed time, and publishes nothing", async () => {
     const before = await engine.broker.state({ topic: "other", groupId: undefined });
     const taken = { ...event, subject: "other", specversion: "1.0", data: 1 };
     const headers = { "content-type": "application/cloudevents+json" };
@@ -150,9 +150,9 @@ describe("publishing CloudEvents", () => {
   });
 
   it.each<[string, Readonly<Record<string, string>>, string, number]>([
-    ["no JSON", { "content-type": "application/cloudevents+json" }, "{", 400],
-    ["no object", { "content-type": "application/cloudevents+json" }, "[]", 400],
-    ["no array", { "content-type": "application/cloudevents-batch+json" }, "{}", 400],
+    ["a body that is not JSON", { "content-type": "application/cloudevents+json" }, "{", 400],
+    ["an event that is not a JSON object", { "content-type": "application/cloudevents+json" }, "[]", 400],
+    ["a batch that is not a JSON array", { "content-type": "application/cloudevents-batch+json" }, "{}", 400],
     ["no attributes", { "content-type": "application/cloudevents+json" }, "{}", 400],
     [
       "too many events",
@@ -161,7 +161,12 @@ describe("publishing CloudEvents", () => {
       400,
     ],
     ["no topic", { "ce-specversion": "1.0", "ce-id": "1", "ce-source": "s", "ce-type": "t" }, "x", 400],
-    ["a key for a batch", { "content-type": "application/cloudevents-batch+json", "idempotency-key": "k" }, "[]", 400],
+    [
+      "an Idempotency-Key for a batch",
+      { "content-type": "application/cloudevents-batch+json", "idempotency-key": "k" },
+      "[]",
+      400,
+    ],
     [
       "compressed content",
       {
@@ -181,10 +186,13 @@ describe("publishing CloudEvents", () => {
       "",
       400,
     ],
-  ])("refuses a request with %s by status and code", async (_, headers, ...[body, status]) => {
-    const answer = await send(headers, body);
-    expect(answer).toMatchObject({ status, body: { code: expect.any(Number) } });
-  });
+  ])(
+    "refuses a request with %s, and answers with a status and an error code",
+    async (_, headers, ...[body, status]) => {
+      const answer = await send(headers, body);
+      expect(answer).toMatchObject({ status, body: { code: expect.any(Number) } });
+    },
+  );
 
   it.each<[string, string, Readonly<Record<string, string>>, number]>([
     ["a malformed content type", "/rest/publish", { "content-type": "json" }, 400],
@@ -195,10 +203,13 @@ describe("publishing CloudEvents", () => {
       Object.fromEntries(Array.from({ length: 257 }, (_, n) => [`x-${n}`, "1"])),
       431,
     ],
-    ["too long headers", "/rest/publish", { "ce-order": "x".repeat(33_000) }, 431],
-  ])("refuses a request with %s by status, although no handler runs", async (_, path, ...[headers, status]) => {
-    const binary = { "ce-specversion": "1.0", "ce-id": "1", "ce-source": "s", "ce-type": "t", "ce-subject": "other" };
-    const answer = await sendRaw(server.url, [toPost(path, Buffer.from("x"), { ...binary, ...headers })]);
-    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} .*"code":200001`, "s"));
-  });
+    ["headers that are too long", "/rest/publish", { "ce-order": "x".repeat(33_000) }, 431],
+  ])(
+    "refuses a request with %s before a handler runs, and answers with a status and an error code",
+    async (_, path, ...[headers, status]) => {
+      const binary = { "ce-specversion": "1.0", "ce-id": "1", "ce-source": "s", "ce-type": "t", "ce-subject": "other" };
+      const answer = await sendRaw(server.url, [toPost(path, Buffer.from("x"), { ...binary, ...headers })]);
+      expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} .*"code":200001`, "s"));
+    },
+  );
 });
