@@ -6,10 +6,10 @@ import { BatchVerifier } from "./batch-verifier.ts";
 
 const encoded = (text: string): Uint8Array => encodeEvents([{ content: Buffer.from(text), extensions: [] }]);
 
-/** An encoded event with too long a content, so that verification rejects its batch. */
+/** An encoded event whose content is too long: verification rejects its batch. */
 const oversized = encoded("a".repeat(commonEventRules.contentBytesMax + 1));
 
-it("accepts a batch unverified as often as this process sent it, then verifies it", () => {
+it("skips the verification of a batch as many times as this process sent the batch", () => {
   const verifier = new BatchVerifier();
   const [eventsRoot] = [1, 2].map(() => toHex(verifier.rootOf(oversized, 1)));
   const batch = { count: 1, eventsRoot: eventsRoot ?? "0x", events: oversized };
@@ -18,7 +18,7 @@ it("accepts a batch unverified as often as this process sent it, then verifies i
   expect(verifier.fault(batch)).toMatchObject({ fault: "beyond-limits" });
 });
 
-it("rejects other bytes or another count under the root of a sent batch", () => {
+it("rejects a batch that has the root of a sent batch, but other bytes or another count", () => {
   const verifier = new BatchVerifier();
   const eventsRoot = toHex(verifier.rootOf(encoded("a"), 1));
   expect(verifier.fault({ count: 1, eventsRoot, events: encoded("b") })).toMatchObject({ fault: "wrong-root" });
