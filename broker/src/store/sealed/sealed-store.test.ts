@@ -40,7 +40,7 @@ describe("a sealed store", () => {
     return (delivery.kind === "webhook" && delivery.secret) || "";
   };
 
-  it("seals a new secret on update, and removes the secret if the update has none", async () => {
+  it("an update seals the secret again, and removes it if the update has none", async () => {
     const store = open("new");
     await store.insertSubscription(one, 0);
     const before = await keptSecret(1);
@@ -54,7 +54,7 @@ describe("a sealed store", () => {
     expect(await store.findSubscription(one.id)).toEqual({ ...unsigned, epoch: 2 });
   });
 
-  it("returns a subscription locked and without its secret if no key opens the secret, and logs it once", async () => {
+  it("returns a subscription as locked and without a secret if no key decrypts its secret, and logs it once", async () => {
     await open("old").insertSubscription(one, 0);
     const store = open("new");
     await store.insertSubscription(two, 0);
@@ -64,7 +64,7 @@ describe("a sealed store", () => {
     expect(await store.findSubscriptions([one.id, two.id])).toEqual([locked, two]);
     expect(lines).toEqual([
       {
-        message: "subscriptions not delivered: their signing keys cannot be opened",
+        message: "subscriptions not delivered: their secrets cannot be decrypted",
         fields: expect.objectContaining({
           count: 1,
           subscriptionId: one.id,
@@ -77,7 +77,7 @@ describe("a sealed store", () => {
   });
 
   it.each(["paused", "suspended"] as const)(
-    "returns a locked subscription that is %s with that state",
+    "keeps the state %s of a locked subscription as heldState",
     async (state) => {
       await open("old").insertSubscription(one, 0);
       await inner.moveSubscription(one, { state }, 0);
@@ -86,9 +86,9 @@ describe("a sealed store", () => {
     },
   );
 
-  it("counts the locked subscriptions that it has read, until they have a new secret or are gone", async () => {
-    for (const one of [1, 2, 3, 4])
-      await open("old").insertSubscription(subscriptionOf(one, { delivery: two.delivery }), 0);
+  it("counts the locked subscriptions that it has read, until they get a new secret or are removed", async () => {
+    for (const number of [1, 2, 3, 4])
+      await open("old").insertSubscription(subscriptionOf(number, { delivery: two.delivery }), 0);
     await open("new").insertSubscription(subscriptionOf(5, { delivery: two.delivery }), 0);
     await inner.moveSubscription(subscriptionOf(4), { state: "paused" }, 0);
     const store = open("new");
@@ -100,7 +100,7 @@ describe("a sealed store", () => {
     await inner.deleteSubscription(subscriptionOf(2));
     await inner.updateSubscription(subscriptionOf(3), { state: "active", delivery: webhookTo({ secret: undefined }) });
     expect(await store.countHeld()).toEqual(locked(1));
-    expect(lines.filter(({ message }) => message.includes("cannot be opened"))).toHaveLength(1);
+    expect(lines.filter(({ message }) => message.includes("cannot be decrypted"))).toHaveLength(1);
     expect(await store.countHeld()).toEqual(locked(1));
   });
 
@@ -121,7 +121,9 @@ describe("a sealed store", () => {
     await inner.insertSubscription(subscriptionOf(999, { delivery: webhookTo({ secret: "never sealed" }) }), 0);
     const both = open("new", "old");
     await both.start();
-    expect(lines).toEqual([{ message: "sealed anew with the newest key", fields: { subscriptions: 450, left: 0 } }]);
+    expect(lines).toEqual([
+      { message: "secrets encrypted again with the newest key", fields: { subscriptions: 450, left: 0 } },
+    ]);
     await both.start();
     expect(lines).toHaveLength(1);
     expect((await open("new").listSubscriptions()).slice(0, 450)).toEqual(many);

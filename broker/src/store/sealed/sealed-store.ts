@@ -32,7 +32,7 @@ export function createSealedStore(store: Store & SecretRows, options: SealedStor
     ...passedThrough(store),
     start: async () => {
       await store.start();
-      await sealAnew(store, options);
+      await reseal(store, options);
     },
     findSubscription: async (id) => {
       const row = await store.findSubscription(id);
@@ -57,7 +57,7 @@ export function createSealedStore(store: Store & SecretRows, options: SealedStor
 }
 
 /** Reseals with the newest key every secret that an older key sealed, so that the operator can remove the older key. */
-async function sealAnew(store: Store & SecretRows, { box, logger }: SealedStoreOptions): Promise<void> {
+async function reseal(store: Store & SecretRows, { box, logger }: SealedStoreOptions): Promise<void> {
   if (!box.hasOlderKeys) return;
   let [found, count] = [0, 0];
   for await (const page of pagesOf(store)) {
@@ -68,7 +68,8 @@ async function sealAnew(store: Store & SecretRows, { box, logger }: SealedStoreO
     found += older.length;
     if (older.length > 0) count += await store.replaceSecrets(older.flatMap((row) => toChange(row, box)));
   }
-  if (found > 0) logger.info("sealed anew with the newest key", { subscriptions: count, left: found - count });
+  if (found > 0)
+    logger.info("secrets encrypted again with the newest key", { subscriptions: count, left: found - count });
 }
 
 /** Every subscription, one page in each turn of the event loop, so that a start with many subscriptions does not block the loop. */
@@ -145,7 +146,7 @@ class Opener {
     }
     const [first] = news;
     if (first === undefined) return;
-    this.#options.logger.error("subscriptions not delivered: their signing keys cannot be opened", {
+    this.#options.logger.error("subscriptions not delivered: their secrets cannot be decrypted", {
       count: news.length,
       subscriptionId: first.id,
       reason: first.reason,
