@@ -1,9 +1,9 @@
 import { type SharedLayer, StateHistory } from "../state/state-history.ts";
 
-/** Asks the chain's thread for the trie nodes that blocks later than `after` overwrote; if it is undefined, for all overwritten ones that the thread keeps. */
+/** Asks the chain's thread for the layers of blocks after `after`; for all layers that the thread keeps if `after` is undefined. */
 export type HistoryRequest = (after: bigint | undefined) => void;
 
-/** The reader's copy of the state history that the chain's thread keeps, brought up to date when a request needs an older state. */
+/** The reader's copy of the state history that the chain's thread keeps. It asks for new layers only when a request needs an older state. */
 export class HistoryFollower {
   readonly #history = new StateHistory();
   readonly #request: HistoryRequest;
@@ -13,7 +13,7 @@ export class HistoryFollower {
     this.#request = request;
   }
 
-  /** The history, at least up to this committed block, as far back as the chain's thread keeps it. */
+  /** Returns the history up to this committed block, or further. It reaches back as far as the history of the chain's thread. */
   async readUpTo(blockNumber: bigint): Promise<StateHistory> {
     const { newest } = this.#history;
     if (newest === undefined || newest < blockNumber) {
@@ -25,7 +25,7 @@ export class HistoryFollower {
     return this.#history;
   }
 
-  /** Receives the answer to the request. */
+  /** Takes the layers with which the chain's thread answered the request. */
   take(layers: readonly SharedLayer[]): void {
     this.#history.follow(layers);
     this.#resolve?.();
