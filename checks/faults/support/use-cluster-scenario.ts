@@ -3,8 +3,8 @@ import type { ClusterOptions } from "../../harness/cluster.ts";
 import { ClusterScenario } from "./cluster-scenario.ts";
 
 /**
- * One cluster for all tests of the enclosing describe block, one after another. Each test starts with all nodes running, and
- * verifies the whole history. After a failed test, the next test gets a new cluster.
+ * Shares one cluster between the tests of the enclosing describe block. Each test first calls the returned function, which starts stopped nodes, and last
+ * `verify`, which checks the whole history. If `verify` has not passed, the next test gets a new cluster.
  */
 export function useClusterScenario(options: ClusterOptions = {}): () => Promise<ClusterScenario> {
   let scenario: ClusterScenario | undefined;
