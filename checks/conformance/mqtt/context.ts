@@ -45,19 +45,19 @@ export class Context {
   /** Opens a connection, and checks that its CONNACK is a success. */
   async connect(name = "client", fields: object = {}): Promise<Peer> {
     const peer = await this.open();
-    const connack = await this.greet(peer, name, fields);
+    const connack = await this.sendConnect(peer, name, fields);
     expect(connack.reasonCode ?? connack.returnCode).toBe(0);
     return peer;
   }
 
-  /** Sends CONNECT, and returns the CONNACK. */
-  async greet(peer: Peer, name: string, fields: object = {}): Promise<Extract<Packet, { cmd: "connack" }>> {
+  /** Sends a CONNECT, and returns the CONNACK. */
+  async sendConnect(peer: Peer, name: string, fields: object = {}): Promise<Extract<Packet, { cmd: "connack" }>> {
     peer.send({ cmd: "connect", clientId: this.clientId(name), clean: true, keepalive: 0, ...fields });
     return peer.next("connack");
   }
 
   /** Fields of a CONNECT whose session outlasts the connection. */
-  get kept(): object {
+  get storedSession(): object {
     return this.version === 5 ? { clean: false, properties: { sessionExpiryInterval: 100 } } : { clean: false };
   }
 

@@ -22,7 +22,7 @@ export const connectCases: readonly Case[] = [
     v5: ["3.1.4-5", "3.2.0-1", "3.2.0-2", "3.2.2-1", "3.2.2-2", "3.2.2-8", "4.12.0-6"],
     run: async (context) => {
       const peer = await context.open();
-      const connack = await context.greet(peer, "client");
+      const connack = await context.sendConnect(peer, "client");
       expect(connack.reasonCode ?? connack.returnCode).toBe(0);
       expect(connack.sessionPresent).toBe(false);
       expect(connack.properties ?? {}).not.toHaveProperty("authenticationMethod");
@@ -115,7 +115,7 @@ export const connectCases: readonly Case[] = [
     run: async (context) => {
       const peer = await context.open();
       const fields = { properties: { authenticationMethod: "SCRAM-SHA-1" } };
-      expect(await context.greet(peer, "client", fields)).toMatchObject({ reasonCode: 0x8c });
+      expect(await context.sendConnect(peer, "client", fields)).toMatchObject({ reasonCode: 0x8c });
       await peer.expectClosed();
     },
   },
@@ -151,7 +151,7 @@ export const connectCases: readonly Case[] = [
     v5: ["3.1.2-28"],
     run: async (context) => {
       const peer = await context.open();
-      const connack = await context.greet(peer, "client", { properties: { requestResponseInformation: false } });
+      const connack = await context.sendConnect(peer, "client", { properties: { requestResponseInformation: false } });
       expect(connack.properties ?? {}).not.toHaveProperty("responseInformation");
     },
   },
@@ -173,7 +173,7 @@ export const connectCases: readonly Case[] = [
       // Topic names of the broker are ASCII, so compare client identifiers: these are two clients.
       const plain = await context.connect("bom");
       const other = await context.open();
-      await context.greet(other, "bom\ufeff");
+      await context.sendConnect(other, "bom\ufeff");
       await plain.expectQuiet();
     },
   },

@@ -114,7 +114,7 @@ export const retainedCases: readonly Case[] = [
     v4: ["3.1.2-7"],
     run: async (context) => {
       await context.publish("kept", { retain: true });
-      (await context.connect("client", context.kept)).drop();
+      (await context.connect("client", context.storedSession)).drop();
       await context.connect("client");
       expect(await retainedAt(context)).toEqual(["kept true"]);
     },

@@ -4,18 +4,18 @@ import { textsOf } from "../context.ts";
 
 export const sessionCases: readonly Case[] = [
   {
-    name: "a stored session resumes with the events published since",
+    name: "a stored session resumes with the events published since its connection ended",
     v4: ["3.1.2-4", "3.1.2-5", "3.1.4-3", "3.2.2-2", "3.2.2-3", "4.1.0-1", "4.1.0-2", "4.5.0-1"],
     v5: ["3.1.2-5", "3.1.2-6", "3.1.2-23", "3.1.4-4", "3.2.2-3", "4.1.0-1", "4.5.0-1"],
     run: async (context) => {
       const first = await context.open();
-      expect(await context.greet(first, "kept", context.kept)).toMatchObject({ sessionPresent: false });
+      expect(await context.sendConnect(first, "kept", context.storedSession)).toMatchObject({ sessionPresent: false });
       await context.subscribe(first, context.topic);
       first.drop();
       await context.publish("one", { qos: 1 });
       await context.publish("two", { qos: 1 });
       const second = await context.open();
-      expect(await context.greet(second, "kept", context.kept)).toMatchObject({ sessionPresent: true });
+      expect(await context.sendConnect(second, "kept", context.storedSession)).toMatchObject({ sessionPresent: true });
       expect(textsOf(await context.receive(second, 2))).toEqual(["one", "two"]);
     },
   },
@@ -24,11 +24,11 @@ export const sessionCases: readonly Case[] = [
     v4: ["3.1.2-6", "3.2.2-1", "3.1.4-3"],
     v5: ["3.1.2-4", "3.2.2-2", "3.1.4-4"],
     run: async (context) => {
-      const first = await context.connect("kept", context.kept);
+      const first = await context.connect("kept", context.storedSession);
       await context.subscribe(first, context.topic);
       first.drop();
       const second = await context.open();
-      expect(await context.greet(second, "kept")).toMatchObject({ sessionPresent: false });
+      expect(await context.sendConnect(second, "kept")).toMatchObject({ sessionPresent: false });
       await context.publish("x");
       await second.expectQuiet();
     },
@@ -42,7 +42,7 @@ export const sessionCases: readonly Case[] = [
       first.send({ cmd: "disconnect", reasonCode: 0 });
       await first.expectClosed();
       const second = await context.open();
-      expect(await context.greet(second, "short", { clean: false })).toMatchObject({ sessionPresent: false });
+      expect(await context.sendConnect(second, "short", { clean: false })).toMatchObject({ sessionPresent: false });
     },
   },
   {
@@ -50,13 +50,13 @@ export const sessionCases: readonly Case[] = [
     v4: ["3.3.1-1", "4.4.0-1", "4.6.0-1", "2.3.1-3"],
     v5: ["3.3.1-1", "4.4.0-1", "4.3.2-3", "4.3.3-3"],
     run: async (context) => {
-      const first = await context.connect("kept", context.kept);
+      const first = await context.connect("kept", context.storedSession);
       await context.subscribe(first, context.topic);
       await context.publish("one", { qos: 1 });
       await context.publish("two", { qos: 1 });
       const [one, two] = [await first.next("publish"), await first.next("publish")];
       first.drop();
-      const second = await context.connect("kept", context.kept);
+      const second = await context.connect("kept", context.storedSession);
       const again = await context.receive(second, 2);
       expect(again.map(({ messageId, dup }) => [messageId, dup])).toEqual([
         [one.messageId, true],
@@ -70,7 +70,7 @@ export const sessionCases: readonly Case[] = [
     v4: ["4.3.3-1", "4.4.0-1"],
     v5: ["4.3.3-4", "4.3.3-5", "4.3.3-6", "4.4.0-1"],
     run: async (context) => {
-      const first = await context.connect("kept", context.kept);
+      const first = await context.connect("kept", context.storedSession);
       await context.subscribe(first, context.topic);
       const writer = await context.connect("writer");
       writer.send({ cmd: "publish", topic: context.topic, payload: "two", qos: 2, messageId: 1 });
@@ -78,19 +78,19 @@ export const sessionCases: readonly Case[] = [
       first.send({ cmd: "pubrec", messageId });
       expect(await first.next("pubrel")).toMatchObject({ messageId });
       first.drop();
-      const second = await context.connect("kept", context.kept);
+      const second = await context.connect("kept", context.storedSession);
       expect(await second.next("pubrel")).toMatchObject({ messageId });
       second.send({ cmd: "pubcomp", messageId });
       await second.expectQuiet();
       second.drop();
-      await (await context.connect("kept", context.kept)).expectQuiet();
+      await (await context.connect("kept", context.storedSession)).expectQuiet();
     },
   },
   {
-    name: "an unacknowledged event is sent again, also if it has expired since",
+    name: "an unacknowledged event is sent again even after it has expired",
     v5: ["4.3.3-7", "4.4.0-1"],
     run: async (context) => {
-      const first = await context.connect("kept", context.kept);
+      const first = await context.connect("kept", context.storedSession);
       await context.subscribe(first, context.topic);
       const writer = await context.connect("writer");
       const properties = { messageExpiryInterval: 8 }; // long enough for the first delivery on a busy machine
@@ -98,8 +98,8 @@ export const sessionCases: readonly Case[] = [
       const { messageId } = await first.next("publish");
       first.drop();
       const clock = await context.connect("clock", { keepalive: 6 });
-      await clock.expectEnded(0x8d); // nine seconds later
-      const again = await context.take(await context.connect("kept", context.kept));
+      await clock.expectEnded(0x8d); // The broker ends it after 9 s, 1.5 times its keep-alive. Then "old" has expired.
+      const again = await context.take(await context.connect("kept", context.storedSession));
       expect(again).toMatchObject({ messageId, dup: true, payload: Buffer.from("old") });
       expect(again.properties?.messageExpiryInterval).toBe(0);
     },
@@ -108,14 +108,14 @@ export const sessionCases: readonly Case[] = [
     name: "an event that the client refuses is not sent again",
     v5: ["4.4.0-2"],
     run: async (context) => {
-      const first = await context.connect("kept", context.kept);
+      const first = await context.connect("kept", context.storedSession);
       await context.subscribe(first, context.topic);
       await context.publish("refused", { qos: 1 });
       const { messageId } = await first.next("publish");
       first.send({ cmd: "puback", messageId, reasonCode: 0x80 });
       await first.expectQuiet();
       first.drop();
-      await (await context.connect("kept", context.kept)).expectQuiet();
+      await (await context.connect("kept", context.storedSession)).expectQuiet();
     },
   },
   {
@@ -183,10 +183,10 @@ export const sessionCases: readonly Case[] = [
         retain: false,
         properties: { willDelayInterval: 4 }, // long enough for a reconnect on a busy machine
       };
-      (await context.connect("back", { ...context.kept, will })).drop();
-      await context.connect("back", context.kept);
+      (await context.connect("back", { ...context.storedSession, will })).drop();
+      await context.connect("back", context.storedSession);
       const clock = await context.connect("clock", { keepalive: 3 });
-      await clock.expectEnded(0x8d); // after 4.5 s, when the delay is over
+      await clock.expectEnded(0x8d); // The broker ends it after 4.5 s, 1.5 times its keep-alive. Then the delay is over.
       await context.publish("after");
       expect(textsOf(await context.receive(reader, 1))).toEqual(["after"]);
     },

@@ -40,7 +40,7 @@ export const shareCases: readonly Case[] = [
     name: "an event of QoS 2 of a share stays with its session, which completes it after a reconnect",
     v5: ["4.8.2-4"],
     run: async (context) => {
-      const first = await context.connect("first", context.kept);
+      const first = await context.connect("first", context.storedSession);
       await context.subscribe(first, shareOf(context));
       const writer = await context.connect("writer");
       writer.send({ cmd: "publish", topic: context.topic, payload: "two", qos: 2, messageId: 1 });
@@ -49,7 +49,7 @@ export const shareCases: readonly Case[] = [
       await context.subscribe(second, shareOf(context));
       first.drop();
       await second.expectQuiet();
-      const again = await context.connect("first", context.kept);
+      const again = await context.connect("first", context.storedSession);
       expect(await context.take(again)).toMatchObject({ messageId, dup: true, qos: 2 });
       await second.expectQuiet();
     },
