@@ -9,7 +9,7 @@ const timeoutMs = 60_000;
 afterAll(() => rmSync(folder, { recursive: true }));
 
 it(
-  "npm test --slow prints the time of each file and the number of tests, also if the caller chooses a reporter",
+  "npm test --slow prints the time of each file and the number of tests, even if the caller chooses a reporter",
   () => {
     const report = join(folder, "report.json");
     const flags = ["--slow", "--reporter=json", `--outputFile=${report}`];

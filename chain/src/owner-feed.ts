@@ -35,7 +35,7 @@ export class OwnerFeed {
     this.#post({ kind: "block", block: encoded, accepted: this.#takeAccepted() }, [encoded.buffer as ArrayBuffer]);
   }
 
-  /** Confirms accepted submissions that no block message has confirmed. Called after each attempt to make a block, also if none was made. */
+  /** Confirms accepted submissions that no block message has confirmed. Called after each attempt to make a block, even if none was made. */
   reportAccepted(): void {
     if (this.#accepted.length > 0) this.#post({ kind: "accepted", accepted: this.#takeAccepted() });
   }

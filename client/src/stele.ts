@@ -52,7 +52,7 @@ export class Stele {
     return (this.#admin ??= new AdminClient(this.#options));
   }
 
-  /** Opens a topic. Resolves to true also if the topic is open already. */
+  /** Opens a topic. Resolves to true even if the topic is open already. */
   async open(topic: string, options: CallOptions = {}): Promise<boolean> {
     return toBoolean(this.#transport.base, await this.#call("open", { topic }, options));
   }

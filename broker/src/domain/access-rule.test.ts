@@ -44,7 +44,7 @@ test.each([
   expect(grants([allow(filter, "subscribe")], "subscribe", topic)).toBe(expected);
 });
 
-test("a deny rule wins, also if it denies only a part of the requested filter", () => {
+test("a deny rule wins, even if it denies only a part of the requested filter", () => {
   const rules = [allow("#", "subscribe", "publish"), deny("secret/#", "subscribe")];
   expect(grants(rules, "subscribe", "secret/a")).toBe(false);
   expect(grants(rules, "subscribe", "#")).toBe(false);

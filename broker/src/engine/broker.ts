@@ -228,7 +228,7 @@ export interface TailOrder {
   readonly filters: readonly string[];
   /** `OFFSET_FIRST`, `OFFSET_LAST`, an eventId, a {@link TailStart.id} or a time; undefined counts as `OFFSET_LAST`. */
   readonly after: string | undefined;
-  /** The id of the last event that the client got; overrides `after`. Accepted also if a reorg has removed that event. */
+  /** The id of the last event that the client got; overrides `after`. Accepted even if a reorg has removed that event. */
   readonly lastEventId: string | undefined;
   /** Called before the first event is delivered. */
   readonly onConnected: (session: TailSession, start: TailStart, origins: OriginSource) => void;

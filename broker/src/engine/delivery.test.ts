@@ -316,7 +316,7 @@ describe("delivery", () => {
     expect(writes).toBeLessThan(25);
   });
 
-  it("resumes a subscription on subscribe also if the store could not write its suspension", async () => {
+  it("resumes a subscription on subscribe even if the store could not write its suspension", async () => {
     const { broker, sink, clock, store } = await start();
     await broker.open(topic("a"));
     let isGone = true;

@@ -159,7 +159,7 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       expect((await one.readRoles(0))?.roles[0]).toEqual({ name: "a", rules: ruleFor("a") });
     });
 
-    it("gives each change of a role its own revision, also if two processes write concurrently", async () => {
+    it("gives each change of a role its own revision, even if two processes write concurrently", async () => {
       const names = Array.from({ length: 20 }, (_, index) => `role-${index}`);
       const put = (name: string, index: number) => (index % 2 ? one : other).putRole({ name, rules: [] }, 100);
       await Promise.all(names.map(put));
@@ -168,7 +168,7 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       expect(roles.map((role) => role.name)).toEqual(names.toSorted());
     });
 
-    it("gives each change of a key its own revision, also if two processes write concurrently", async () => {
+    it("gives each change of a key its own revision, even if two processes write concurrently", async () => {
       const numbers = Array.from({ length: 20 }, (_, index) => index + 1);
       await Promise.all(numbers.map(async (number) => (number % 2 ? one : other).insertApiKey(apiKeyOf(number), 100)));
       const revisions = (await one.listApiKeys(0)).map(({ revision }) => revision);
@@ -224,7 +224,7 @@ export function testRestoredApiKeys(name: string, create: () => Promise<Restorab
     );
 
     it.each([0, 1])(
-      "refuses to list keys after a restore that lost the newest revocation, also if it was made again after %d other changes",
+      "refuses to list keys after a restore that lost the newest revocation, even if it was made again after %d other changes",
       async (count) => {
         for (const number of [1, 2]) await createKey(number);
         await made.save();

@@ -36,7 +36,7 @@ export interface TokenVerifier {
   stop(): Promise<void>;
   /** `now` in milliseconds since the epoch. Never rejects. */
   verify(token: string, now: number): Promise<TokenVerdict>;
-  /** Whether the issuer still has the key that signed the token; false also if its keys were last read too long ago. */
+  /** Whether the issuer still has the key that signed the token; also false if its keys were last read too long ago. */
   trusts(token: Pick<VerifiedToken, "issuer" | "signer">): boolean;
   /** A problem for the operator to solve; undefined if there is none. */
   findWarning(): string | undefined;

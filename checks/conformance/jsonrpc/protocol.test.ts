@@ -228,7 +228,7 @@ describe("JSON-RPC 2.0, 5 Response object, and INTERFACE.md, Errors 2", () => {
 });
 
 describe("JSON-RPC 2.0, 6 Batch", () => {
-  it("responses have the ids of their requests, also if some of the requests fail", async () => {
+  it("responses have the ids of their requests, even if some of the requests fail", async () => {
     const methods = ["list", "nothing", "state", "exist"];
     const responses = await askMany(
       methods.map((method, index) => ({ jsonrpc: "2.0", method, params: { topic: "none" }, id: index })),

@@ -99,7 +99,7 @@ export class Peer {
     else for (let at = 0; at < all.length; at += 1) this.#stream.write(all.subarray(at, at + 1));
   }
 
-  /** Sends the text in one write, also if the client writes byte by byte. */
+  /** Sends the text in one write, even if the client writes byte by byte. */
   sendPiece(text: string): void {
     this.#stream.write(text);
   }

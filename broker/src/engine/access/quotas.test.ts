@@ -148,7 +148,7 @@ describe("connections", () => {
     expect(more("device 3")).toThrow(/may have [23] connections/);
   });
 
-  it("count from the first one on, also if its account is the thousandth", () => {
+  it("count from the first one on, even if its account is the thousandth", () => {
     for (let index = 0; index < 999; index += 1) publish(known(`p${index}`), 1);
     for (let index = 0; index < 3; index += 1) connect(known("shop", "globex"), new AbortController());
     const refusal = /principal "globex\/shop" may have 3 connections/;
@@ -169,7 +169,7 @@ describe("connections", () => {
   });
 });
 
-it("callbacks that wait for their principal stay within the tenant's quota, also if thousands of others publish meanwhile", async () => {
+it("callbacks that wait for their principal stay within the tenant's quota, even if thousands of others publish meanwhile", async () => {
   const table = { tenants: { acme: { callbacksPerSecond: 1 } }, principals: { "*": { callbacksPerSecond: 0.01 } } };
   quotas = new Quotas(table, clock);
   const { signal } = new AbortController();

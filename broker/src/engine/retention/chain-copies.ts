@@ -116,7 +116,7 @@ export class ChainCopies {
     return state === "damaged" ? { ...given, failure: damaged(first) } : this.#ask(groupId, batches, signal);
   }
 
-  /** Looks for damage in the block of a batch. Undefined also if the inspection fails. */
+  /** Looks for damage in the block of a batch. Also undefined if the inspection fails. */
   async #inspect(groupId: GroupId, { blockNumber }: EventBatch): Promise<BlockState | undefined> {
     return this.#options.inspectBlock?.(groupId, blockNumber).catch(() => undefined);
   }

@@ -9,7 +9,7 @@ const id = fc.uuid().map(parseSubscriptionId);
 const box = new SecretBox(keysOf("new", "old"));
 const characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_:.";
 
-test("a sealed secret opens for its own subscription, also if an older key sealed it", () => {
+test("a sealed secret opens for its own subscription, even if an older key sealed it", () => {
   fc.assert(
     fc.property(id, secret, (id, secret) => {
       const older = new SecretBox(keysOf("old")).seal(id, secret);

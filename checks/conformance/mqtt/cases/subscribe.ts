@@ -65,7 +65,7 @@ export const subscribeCases: readonly Case[] = [
     },
   },
   {
-    name: "UNSUBACK has the packet identifier of the UNSUBSCRIBE, also if no subscription has any of the filters",
+    name: "UNSUBACK has the packet identifier of the UNSUBSCRIBE, even if no subscription has any of the filters",
     v4: ["2.3.1-7", "3.10.4-4", "3.10.4-5", "3.10.4-6"],
     v5: ["2.2.1-6", "3.10.4-4", "3.10.4-5", "3.10.4-6", "3.11.3-1", "3.11.3-2"],
     run: async (context) => {

@@ -95,7 +95,7 @@ describe("another implementation reads what we encode", () => {
 });
 
 describe("our decoder", () => {
-  it("decodes every PUBLISH that we encode, also if its bytes arrive in two pieces, cut at any place", () => {
+  it("decodes every PUBLISH that we encode, even if its bytes arrive in two pieces, cut at any place", () => {
     const order = fc.record({ topic, payload: binary, qos, packetId, isRetained: fc.boolean() });
     fc.assert(
       fc.property(fc.tuple(order, publishProperties, version, fc.nat()), ([publish, properties, level, cut]) => {

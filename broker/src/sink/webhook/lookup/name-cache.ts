@@ -40,7 +40,7 @@ export class NameCache {
     return entry.end;
   }
 
-  /** Whether the last look-up of the name got no answer, also if earlier addresses took its place. */
+  /** Whether the last look-up of the name got no answer, even if the cache returns earlier addresses. */
   wasSilent(name: string): boolean {
     return this.#entries.get(name)?.isSilent === true;
   }

@@ -362,7 +362,7 @@ async function addSkippedSender({ schema }: Kysely<Schema>): Promise<void> {
   await schema.alterTable("skipped_entries").addColumn("sender", "text").execute();
 }
 
-/** Rows of earlier versions get a check that does not fit, also if a node of such a version inserts them later. */
+/** Rows of earlier versions get a check that does not fit, even if a node of such a version inserts them later. */
 async function addOutside({ schema }: Kysely<Schema>): Promise<void> {
   for (const [name, value] of [
     ["outside", 0],
