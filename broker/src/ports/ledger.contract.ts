@@ -7,7 +7,7 @@ import type { BatchOutcome, Ledger, OutgoingBatch, TopicOpening } from "./ledger
 import { collect, collectAll, contents, expectOrdered, flat, refOf } from "./testing/followed-blocks.ts";
 import { toOutgoingBatch } from "./testing/outgoing-batch.ts";
 
-/** A batch that a foreign account writes directly to the contract; its claims may be false. */
+/** A batch that a foreign account writes directly to the contract; its `count` may be wrong. */
 export interface RawBatch {
   readonly address: Address;
   readonly count: number;
@@ -194,7 +194,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect(contents(flat(await collectAll(ledger)))).toEqual(["a", "a", "c"]);
     });
 
-    test("rejected batches do not affect committed ones and take no sequence", async () => {
+    test("rejected batches do not affect committed ones, and take no sequence numbers", async () => {
       const first = await openTopic(ledger);
       const second = await openTopic(ledger, otherName);
       await ledger.closeTopic(otherName, never);
@@ -220,7 +220,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect(contents(flat(blocks))).toEqual(["a", "b"]);
     });
 
-    test("one append opens topics and publishes to them and to others; opening an open topic adds nothing", async () => {
+    test("one append can open topics, and publish to these and to other topics; opening an open topic adds no entry", async () => {
       const known = await openTopic(ledger);
       const append = (text: string, opening?: TopicOpening): Promise<readonly BatchOutcome[]> => {
         const other = batch(opening?.address ?? known, [event(text)], otherName);
@@ -293,7 +293,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       }
     });
 
-    test("reports the exact name of a foreign topic that only looks like another topic's name", async () => {
+    test("reports the exact name of a stranger's topic, even if it looks like the name of another topic", async () => {
       await openTopic(ledger);
       await harness.stranger.open(`\uFEFF${name}`);
       const opened = flat(await collectAll(ledger)).flatMap((entry) =>
@@ -302,14 +302,14 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect(opened).toEqual([name, `\uFEFF${name}`]);
     });
 
-    test("findBlockHash returns the hash that follow returned for a final block, and undefined above the chain", async () => {
+    test("findBlockHash returns the same hash as follow for a final block, and undefined for a block beyond the head", async () => {
       await openTopic(ledger);
       const last = (await collectAll(ledger)).at(-1);
       expect(await ledger.findBlockHash(last?.number ?? -1, never)).toBe(last?.hash);
       expect(await ledger.findBlockHash((await ledger.finalBlockNumber(never)) + 1_000, never)).toBeUndefined();
     });
 
-    test("follow ends when its signal aborts, also while it waits", async () => {
+    test("follow ends when its signal aborts, even while it waits", async () => {
       const controller = new AbortController();
       const head = await ledger.finalBlockNumber(never);
       const iterator = ledger.follow(await refOf(ledger, head), controller.signal)[Symbol.asyncIterator]();

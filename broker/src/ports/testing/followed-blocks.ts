@@ -9,7 +9,7 @@ export function flat(blocks: readonly LedgerBlock[]): LedgerEntry[] {
   return blocks.flatMap((block) => block.entries);
 }
 
-/** The final block with a number; undefined for a number below 0 or above the chain. */
+/** The final block with a number; undefined for a number below 0 or beyond the head. */
 export async function refOf(ledger: Ledger, number: number): Promise<BlockRef | undefined> {
   const hash = number < 0 ? undefined : await ledger.findBlockHash(number, never);
   return hash === undefined ? undefined : { number, hash };
