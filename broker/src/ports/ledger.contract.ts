@@ -182,14 +182,14 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect(contents(flat(blocks))).toEqual(["a", "b", "c", "d"]);
     });
 
-    test("an append with isWhole commits all batches, or none if one is rejected", async () => {
+    test("an append with isAtomic commits all batches, or none if one is rejected", async () => {
       const first = await openTopic(ledger);
       const second = await openTopic(ledger, otherName);
-      const whole = (text: string) => [batch(first, [event(text)]), batch(second, [event(text)], otherName)];
-      const committed = await ledger.append(whole("a"), never, { isWhole: true });
+      const toBoth = (text: string) => [batch(first, [event(text)]), batch(second, [event(text)], otherName)];
+      const committed = await ledger.append(toBoth("a"), never, { isAtomic: true });
       expect(committed).toMatchObject([{ firstSequence: 1 }, { firstSequence: 1 }]);
       await ledger.closeTopic(otherName, never);
-      await expect(ledger.append(whole("b"), never, { isWhole: true })).rejects.toMatchObject({ code: 200202 });
+      await expect(ledger.append(toBoth("b"), never, { isAtomic: true })).rejects.toMatchObject({ code: 200202 });
       expect(await ledger.append([batch(first, [event("c")])], never)).toMatchObject([{ firstSequence: 2 }]);
       expect(contents(flat(await collectAll(ledger)))).toEqual(["a", "a", "c"]);
     });

@@ -80,7 +80,7 @@ export interface AppendOptions {
    * Whether the chain commits all batches or none: if it would reject one, `append` throws 200202. Has no effect in an append that opens topics: then the
    * registry decides about each batch by itself.
    */
-  readonly isWhole?: boolean | undefined;
+  readonly isAtomic?: boolean | undefined;
   /** Called when the chain has accepted the transaction, or refused it for a reason other than its size. May be called repeatedly, or never. */
   readonly onAccepted?: (() => void) | undefined;
 }

@@ -14,19 +14,19 @@ const topic = (name: string) => ({ topic: name, groupId: undefined });
 
 /**
  * Starts the engine on a chain whose transactions hold at most `bytesMax` bytes of events; the engine does not know that limit. An append throws if `fails`
- * returns true for the events of a batch. `sizes` gets the number of events of each transaction, `wholes` whether the chain must commit all batches or none.
+ * returns true for the events of a batch. `sizes` gets the number of events of each transaction, `atomics` whether the chain must commit all batches or none.
  */
 async function startNarrow(
   bytesMax: number,
   fails: (texts: string) => boolean = () => false,
-): Promise<{ sizes: number[]; wholes: Set<boolean | undefined> }> {
+): Promise<{ sizes: number[]; atomics: Set<boolean | undefined> }> {
   const chain = new MemoryChain({ clock: new VirtualClock() });
   const ledger = createMemoryLedger({ groupId: defaultGroupId, chain, isFinal: true, confirmations: 0 });
   await ledger.start();
   const sizes: number[] = [];
-  const wholes = new Set<boolean | undefined>();
+  const atomics = new Set<boolean | undefined>();
   const append: Ledger["append"] = async (batches, signal, options) => {
-    wholes.add(options?.isWhole);
+    atomics.add(options?.isAtomic);
     const encoded = batches.map(({ events }) => Buffer.from(events));
     if (encoded.reduce((sum, { length }) => sum + length, 0) > bytesMax) {
       return batches.map(() => ({ status: "too-large" }));
@@ -36,12 +36,12 @@ async function startNarrow(
     return ledger.append(batches, signal);
   };
   engine = await TestEngine.start({ chain, append });
-  return { sizes, wholes };
+  return { sizes, atomics };
 }
 
 describe("a chain that takes only small transactions", () => {
   it("gets smaller transactions, with the events in order", async () => {
-    const { sizes, wholes } = await startNarrow(100);
+    const { sizes, atomics } = await startNarrow(100);
     for (const name of ["a", "b"]) await engine.broker.open(topic(name));
     const texts = Array.from({ length: 40 }, (_, index) => `event number ${index}`);
     const ids = await Promise.all(texts.map((text, index) => engine.publish(index % 2 === 0 ? "a" : "b", text)));
@@ -49,7 +49,7 @@ describe("a chain that takes only small transactions", () => {
     expect(events.map(({ content }) => Buffer.from(content).toString())).toEqual(texts);
     expect(events.map(({ sequence }) => sequence)).toEqual(texts.map((_, index) => Math.floor(index / 2) + 1));
     expect(sizes.length).toBeGreaterThan(4);
-    expect([...wholes]).toEqual([false]); // A refused batch does not undo the others.
+    expect([...atomics]).toEqual([false]); // A refused batch does not undo the others.
   });
 
   it("keeps the order of a topic even if its later events fit into a transaction and its earlier ones do not", async () => {

@@ -45,7 +45,7 @@ export interface Need {
 
 interface DeliverOptions extends Pick<AppendOptions, "onAccepted"> {
   /** Whether the chain must commit all batches or none. */
-  readonly isWhole: boolean;
+  readonly isAtomic: boolean;
   /** Called with batches that are too large for one transaction of the chain. */
   readonly split: (batches: readonly DraftBatch[]) => Promise<void>;
 }
@@ -109,7 +109,7 @@ export class Batcher {
 
   /** As {@link add}, for events that form a transaction of their own. @throws BrokerError 100201 if they do not fit into one; 200300. */
   addAll(events: readonly TopicEvent[]): void {
-    const draft = new Draft({ isWhole: true });
+    const draft = new Draft({ isAtomic: true });
     this.#schedule();
     for (const event of events) draft.add({ ...event, bytes: encodedBytes(event.payload), since: this.#turnAt });
     if (!draft.isWithin(this.#options.ledger.limits)) throw tooLarge();
@@ -265,17 +265,17 @@ export class Batcher {
       if (batches.length === 0) return;
       const turn = this.#turns.take();
       if (turn !== undefined) await turn;
-      const { isWhole } = draft;
+      const { isAtomic } = draft;
       const split = async (parts: readonly DraftBatch[]): Promise<void> => {
         probe?.refused();
-        return isWhole ? this.#refuseAll(parts, tooLarge()) : this.#splitInTurn(parts);
+        return isAtomic ? this.#refuseAll(parts, tooLarge()) : this.#splitInTurn(parts);
       };
       probe = this.#turns.probe({ bytes: draft.bytes, topics: batches.length });
       const onAccepted = (): void => {
         probe?.accepted();
         this.#schedule();
       };
-      const isCommitted = await this.#deliver(batches, { isWhole, split, onAccepted });
+      const isCommitted = await this.#deliver(batches, { isAtomic, split, onAccepted });
       const durationMs = clock.monotonic() - startedAt;
       if (isCommitted) metrics.transactionCommitted(ledger.groupId, { events, durationMs });
     } finally {
@@ -288,7 +288,7 @@ export class Batcher {
   /** Appends the batches; calls `split` if they are too large for one transaction. Answers every caller. False if this append failed; parts do not count. */
   async #deliver(
     batches: readonly DraftBatch[],
-    { split, ...options }: DeliverOptions = { isWhole: false, split: (all) => this.#deliverParts(all) },
+    { split, ...options }: DeliverOptions = { isAtomic: false, split: (all) => this.#deliverParts(all) },
   ): Promise<boolean> {
     const outcomes = await this.#tryAppend(batches, options);
     if (outcomes === undefined) return false;

@@ -125,10 +125,10 @@ export class Draft {
   #bytes = 0;
   #hasClaims = false;
   /** Whether the draft's events form a transaction by themselves: no other publish joins them, and the batcher does not split them. */
-  readonly isWhole: boolean;
+  readonly isAtomic: boolean;
 
-  constructor({ isWhole }: { readonly isWhole: boolean } = { isWhole: false }) {
-    this.isWhole = isWhole;
+  constructor({ isAtomic }: { readonly isAtomic: boolean } = { isAtomic: false }) {
+    this.isAtomic = isAtomic;
   }
 
   get count(): number {
@@ -153,9 +153,9 @@ export class Draft {
     return [...this.#batches.values()];
   }
 
-  /** Whether there is room for an event. A whole draft never has room; in any other draft the first event always has, however long it is. */
+  /** Whether there is room for an event. An atomic draft never has room; in any other draft the first event always has, however long it is. */
   hasRoomFor({ topic, bytes }: Pick<Submission, "topic" | "bytes">, limits: DraftLimits): boolean {
-    if (this.isWhole) return false;
+    if (this.isAtomic) return false;
     if (this.#count === 0) return true;
     const further = this.#batches.has(topic.name) ? this.#batches.size - 1 : this.#batches.size;
     const isWithin = this.#bytes + bytes + further * limits.bytesPerTopic <= limits.bytesPerTransactionMax;
@@ -164,7 +164,7 @@ export class Draft {
 
   isFull(limits: DraftLimits): boolean {
     const isFilled = this.#bytesIn(limits) >= limits.bytesPerTransactionMax;
-    return this.isWhole || isFilled || this.#count >= limits.eventsPerTransactionMax;
+    return this.isAtomic || isFilled || this.#count >= limits.eventsPerTransactionMax;
   }
 
   /** Whether the draft is within the limits. A single event always is, however long it is. */

@@ -181,12 +181,12 @@ export class EvmLedger implements Ledger {
   async append(
     batches: readonly OutgoingBatch[],
     signal: AbortSignal,
-    { mayStart, isWhole, onAccepted }: AppendOptions = {},
+    { mayStart, isAtomic, onAccepted }: AppendOptions = {},
   ): Promise<readonly BatchOutcome[]> {
     if (batches.length === 0) return [];
     const { transactions, fees } = this.#writable();
     const { room, verifier, gas } = this.#base;
-    const { request, encoded } = toPublish(batches, { isWhole, verifier, gas });
+    const { request, encoded } = toPublish(batches, { isAtomic, verifier, gas });
     const included = await transactions
       .publish({ ...request, mayStart, onAccepted }, signal)
       .catch((error: unknown) => {

@@ -109,7 +109,7 @@ class MemoryLedger implements Ledger {
   async append(
     batches: readonly OutgoingBatch[],
     signal: AbortSignal,
-    { mayStart, isWhole, onAccepted }: AppendOptions = {},
+    { mayStart, isAtomic, onAccepted }: AppendOptions = {},
   ): Promise<readonly BatchOutcome[]> {
     this.#check(signal);
     if (mayStart?.() === false) {
@@ -120,7 +120,7 @@ class MemoryLedger implements Ledger {
     const names = batches.flatMap(({ topic, opening }) => (opening === undefined ? [] : [topic]));
     const options = { publisher: this.sender ?? defaultSender, names };
     const outcomes =
-      isWhole === true ? this.#chain.publishAll(batches, options) : this.#chain.publish(batches, options);
+      isAtomic === true ? this.#chain.publishAll(batches, options) : this.#chain.publish(batches, options);
     if (outcomes !== undefined) return outcomes;
     throw new BrokerError("transactionFailed", { details: `reverted in block ${this.#chain.head}` });
   }

@@ -4,7 +4,7 @@ import type { GasPolicy } from "./gas.ts";
 import { type EncodedBatch, encodeOpenAndPublish, encodePublish } from "./publish-calldata.ts";
 import type { TransactionRequest } from "./transaction-state.ts";
 
-export interface PublishRequestOptions extends Pick<AppendOptions, "isWhole"> {
+export interface PublishRequestOptions extends Pick<AppendOptions, "isAtomic"> {
   readonly verifier: Pick<BatchVerifier, "rootOf">;
   readonly gas: Pick<GasPolicy, "forPublish">;
 }
@@ -19,7 +19,7 @@ const noRoot = new Uint8Array(32);
 
 /** The transaction that publishes batches and, if necessary, opens their topics first. */
 export function toPublish(batches: readonly OutgoingBatch[], options: PublishRequestOptions): PublishRequest {
-  const { isWhole = false, verifier, gas } = options;
+  const { isAtomic = false, verifier, gas } = options;
   const encoded = batches.map(({ address, count, events }) => {
     const eventsRoot = count === 0 ? noRoot : verifier.rootOf(events, count);
     return { address, count, events, eventsRoot };
@@ -32,7 +32,7 @@ export function toPublish(batches: readonly OutgoingBatch[], options: PublishReq
     ({ writers } = opening); // The last one counts: earlier openings may name a set that was replaced meanwhile.
   }
   const isOpening = names.length > 0;
-  const mayRevert = isWhole && !isOpening;
+  const mayRevert = isAtomic && !isOpening;
   const data = isOpening
     ? encodeOpenAndPublish({ names, writers }, encoded)
     : encodePublish(encoded, mayRevert ? "publishAll" : "publish");
