@@ -34,7 +34,7 @@ function sendCall(
   return signed.then((raw) => chain.submit(hexToBytes(raw)));
 }
 
-it("follow passes each block and its logs to the owner, equal to later RPC answers", async () => {
+it("follow passes each block and its logs to the owner, with the values that RPC returns later", async () => {
   await using chain = await folder.start();
   const blocks: CommittedBlock[] = [];
   chain.follow((block) => blocks.push(block));
