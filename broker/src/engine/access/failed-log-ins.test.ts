@@ -129,7 +129,7 @@ it("counts an IPv6 /64 whose last group is zero as one address", () => {
   expect(note("2001:db8:1::3:5:6")).toBeInstanceOf(Promise);
 });
 
-it("drops the address whose last failed log-in is oldest when too many other addresses fail", () => {
+it("forgets the address whose last failed log-in is oldest when it knows too many addresses", () => {
   noteMany("10.0.0.1", 21);
   for (let index = 0; index < addressesMax; index += 1) void note(`host ${index}`);
   expect(note("10.0.0.1")).toBeUndefined();
