@@ -98,7 +98,7 @@ describe.runIf(hasPostgres)(titleOf("two nodes with one databaseUrl"), () => {
     expect(metrics.filter((text) => text.includes('stele_group_follows{group="1"} 1')).length).toBe(1);
   });
 
-  it("lose a third node at once if its start is aborted while it waits for its chain", async () => {
+  it("no longer list a third node once its start is aborted while it waits for its chain", async () => {
     const ending = new AbortController();
     const started = startNode("node-c:8080", { endpoint: "http://127.0.0.1:1", signal: ending.signal });
     await vi.waitFor(
