@@ -26,7 +26,7 @@ const ownVersions = {
 };
 
 const never = join(root, "tools", "bundled-never.cjs");
-/** Replaces modules of which the broker uses a small part, or nothing. V8 reads the whole text of the bundle at each start. */
+/** Replaces modules that the broker uses in small part, or not at all. V8 reads the whole text of the bundle at each start. */
 const replaced = new Map([
   ["undici", join(root, "tools", "bundled-undici.mjs")],
   ["../web/fetch/body.js", never], // of undici, for bodies that are form data

@@ -6,7 +6,7 @@ interface ListRequest {
   readonly params: { readonly pageIndex: number; readonly pageSize: number };
 }
 
-/** A client of a broker with 250 topics, of which the caller may not read the first 200. Its pages leave those out; `total` is what it says of their number. */
+/** A client of a broker with 250 topics. The caller may not read the first 200, so pages leave them out; `total` is the number that the broker reports. */
 function withTotal(total: number | undefined): Stele {
   return new Stele({
     url: "http://broker.example",

@@ -24,8 +24,8 @@ const payload = { content: new Uint8Array([1]), extensions: [] };
 
 type Batches = readonly (readonly [topic: number, count: number])[];
 /**
- * One of three steps: a block of batches, of which the hub offers the first `offered` before the feed falls behind (all if undefined); the consumer takes
- * `take` events and may restart; or another reader uses up the memory for held batches.
+ * One of three steps: the hub offers the first `offered` batches of a block before the feed falls behind (all if undefined); the consumer takes `take`
+ * events and may restart; or another reader uses up the memory for held batches.
  */
 type Step =
   | { readonly batches: Batches; readonly offered: number | undefined }

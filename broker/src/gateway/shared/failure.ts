@@ -20,7 +20,7 @@ export function withHints({ message, hints }: BrokerError): string {
 
 /**
  * Converts an error to the one that the client gets, and logs it once: an unknown error as a defect of the broker, with its cause; a transaction
- * that the chain did not execute (200202) as a warning, of which many are left out; every other failure, such as one of the caller, at level debug.
+ * that the chain did not execute (200202) as a warning, at a limited rate; every other failure, such as one of the caller, at level debug.
  */
 export function toFailure(error: unknown, logger: Logger, fields: { readonly operation: string }): BrokerError {
   const failure = toBrokerError(error);

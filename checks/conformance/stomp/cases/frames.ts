@@ -7,7 +7,7 @@ import type { Peer } from "../peer.ts";
 const longHeader = "x".repeat(1024 * 1024);
 
 /**
- * Sends a frame of which the broker accepts at most `acceptedMax` bytes. A client that writes byte by byte does so only around this limit, and then stops:
+ * Sends a frame. The broker accepts at most `acceptedMax` bytes of it. A client that writes byte by byte does so only around this limit, and then stops:
  * a million writes would show nothing more. Other clients send the whole frame, in pieces that fit into a WebSocket message.
  */
 function sendTooLong(context: Context, peer: Peer, { text, acceptedMax }: { text: string; acceptedMax: number }): void {

@@ -121,7 +121,7 @@ test.each([
   expect(transition(state, event)).toEqual({ state, effects: [] });
 });
 
-test("a no-op, of which an endpoint may have an older version: sends the next version if one is refused for its size", () => {
+test("if an endpoint may have an older version of a no-op, sends the next version if one is refused for its size", () => {
   const state = { reach: "unknown", isNoOp: true, isAnswered: true, isEstimated: true } as const;
   const large = refuse("too-large", state);
   expect([order(large.state), large.effects]).toEqual([[old.hash, oldest.hash, newest.hash], [send]]);
@@ -148,7 +148,7 @@ test("asks for the gas of a no-op even if the transaction that it replaces was e
   expect(asked.state.isBusy).toBe(true);
 });
 
-test("an estimate for a no-op: keeps the versions of which an endpoint may have one", () => {
+test("after an estimate for a no-op, keeps every version that an endpoint may have", () => {
   const asking = { nonce: 7, variants: [newest, oldest], reach: "unknown", isBusy: true, isNoOp: true } as const;
   const estimated = { kind: "estimated", gas: 60_000, nonce: 7, error: new BrokerError("transactionFailed") } as const;
   const { state, effects } = transition({ ...newTransaction(account, noOp(account)), ...asking }, estimated);
