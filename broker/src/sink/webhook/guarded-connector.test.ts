@@ -1,5 +1,8 @@
 import { isBrokerError } from "@stele/wire";
-import { describe, expect, test } from "vitest";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { Worker } from "node:worker_threads";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { ManualClock } from "./testing/manual-clock.ts";
 import { notificationTo } from "./testing/notification.ts";
 import { startReceiver } from "./testing/receiver.ts";
@@ -96,6 +99,16 @@ describe("the address guard", () => {
     expect(lookups).toBe(1);
   });
 
+  test.runIf(process.platform === "linux")(
+    "reaches a receiver that accepts only when TCP asks again, although the name's other address leads nowhere",
+    async () => {
+      const { port, accept } = await startBusyReceiver();
+      const attempting = attemptAt(`http://busy.example:${port}/`, resolvesTo("127.0.0.1", "::1"));
+      setTimeout(accept, 500); // TCP asks again after a second.
+      expect(await attempting).toEqual({ status: "accepted" });
+    },
+  );
+
   test("an attempt at a name that does not exist fails with that reason", async () => {
     const outcome = await attemptAt("http://nowhere.example/", { resolver: findNothing });
     expect(outcome).toEqual({ status: "failed", reason: "the host name was not found" });
@@ -112,6 +125,33 @@ describe("the address guard", () => {
     expect(await faultOf("http://slow.example/", { resolver, clock })).toBe("");
   });
 });
+
+/** A receiver whose queue of connections is full until `accept` is called: Linux drops what asks for another connection. */
+async function startBusyReceiver(): Promise<{ readonly port: number; readonly accept: () => void }> {
+  const lock = new Int32Array(new SharedArrayBuffer(4));
+  const program = `
+    const { createServer } = require("node:http");
+    const { parentPort, workerData } = require("node:worker_threads");
+    const server = createServer((_request, response) => response.end());
+    server.listen({ port: 0, host: "127.0.0.1", backlog: 1 }, () => {
+      parentPort.postMessage(server.address().port);
+      Atomics.wait(workerData, 0, 0);
+    });`;
+  const worker = new Worker(program, { eval: true, workerData: lock });
+  const accept = (): void => {
+    Atomics.store(lock, 0, 1);
+    Atomics.notify(lock, 0);
+  };
+  const [port] = (await once(worker, "message")) as [number]; // What the program posts.
+  const fillers = [1, 2].map(() => connect(port, "127.0.0.1"));
+  onTestFinished(async () => {
+    accept();
+    for (const filler of fillers) filler.destroy();
+    await worker.terminate();
+  });
+  await Promise.all(fillers.map((filler) => once(filler, "connect")));
+  return { port, accept };
+}
 
 async function faultOf(url: string, options: Partial<WebhookSinkOptions> = {}): Promise<string> {
   try {

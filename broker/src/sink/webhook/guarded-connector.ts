@@ -15,12 +15,22 @@ export interface GuardOptions {
 }
 
 /**
+ * How long to try an address of a name before its next one, in milliseconds. Node's 250 ms are too short for a receiver on the other side of the world, and
+ * for a lost packet, which TCP sends again after a second: a name with a second address that leads nowhere could never be reached.
+ */
+const addressMsMax = 2_000;
+
+/**
  * Connects only to allowed addresses. The look-up returns checked addresses, and the socket connects to one of them without a second look-up, so DNS
  * rebinding has no effect.
  */
 export function createGuardedConnector(guard: GuardOptions & { readonly timeoutMs: number }): buildConnector.connector {
   const connectorFor = (port: number) =>
-    buildConnector({ timeout: guard.timeoutMs, lookup: createGuardedLookup({ ...guard, port }) });
+    buildConnector({
+      timeout: guard.timeoutMs,
+      autoSelectFamilyAttemptTimeout: addressMsMax,
+      lookup: createGuardedLookup({ ...guard, port }),
+    });
   // A look-up does not know the port; the policy only asks whether it is below `loopbackPortMin`.
   const connectLow = connectorFor(loopbackPortMin - 1);
   const connectHigh = connectorFor(loopbackPortMin);
