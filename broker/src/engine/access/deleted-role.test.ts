@@ -106,3 +106,20 @@ it("an event that comes while the broker still suspends the callbacks of a delet
   await engine.clock.advance(2_000);
   expect(engine.sink.attempts.map(({ subscription: { url } }) => url).toSorted()).toEqual(urls);
 });
+
+it("an event whose delivery was withheld is delivered if the role is back before the broker has suspended its subscription", async () => {
+  const { operator } = engine.running;
+  const urls = ["http://one/", "http://two/"] as const;
+  for (const url of urls) await subscribe(url);
+  const { store } = engine;
+  const setSubscriptionState = store.setSubscriptionState.bind(store);
+  const mayWrite = createDeferred<void>();
+  store.setSubscriptionState = (...args) => mayWrite.promise.then(() => setSubscriptionState(...args));
+  await operator.deleteRole(by("admin"), "stored");
+  publish();
+  await engine.clock.advance(2_000);
+  await operator.setRole(by("admin"), "stored", allow("subscribe"));
+  mayWrite.resolve();
+  await engine.clock.advance(5_000);
+  expect(engine.sink.attempts.map(({ subscription: { url } }) => url)).toEqual([urls[1]]);
+});

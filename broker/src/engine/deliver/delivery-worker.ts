@@ -248,12 +248,13 @@ export class DeliveryWorker {
         return true;
       }
       if (result.status !== "interrupted") return this.#onFailed(rest, result);
-      const mayGoOn = !this.#stopping.aborted && this.#order.mayStart?.() !== false;
-      const denied = mayGoOn ? rest.filter((held) => !this.#mayReceive(held)) : [];
-      if (denied.length === 0) {
-        this.#stopping.abort();
-        return false;
+      if (this.#stopping.aborted) return false;
+      if (this.#order.mayStart?.() === false) {
+        // Whoever ended the right to deliver stops this worker soon, unless the right returns before.
+        await pauseAfter(this.#options, 1, this.#stopping);
+        continue;
       }
+      const denied = rest.filter((held) => !this.#mayReceive(held));
       this.#settle(denied, "passed");
       rest = rest.filter(({ end }) => end === undefined);
     }
