@@ -121,7 +121,8 @@ export class DeliveryWorker {
 
   /** Events beyond the cursor that the receiver has accepted. Read it after the worker has stopped. */
   get acceptedAhead(): AcceptedAhead {
-    return findAcceptedAhead(this.#window.entries());
+    const notTaken = [...(this.#order.ahead ?? [])].filter((position) => position > this.feed.position);
+    return new Set([...findAcceptedAhead(this.#window.entries()), ...notTaken]);
   }
 
   /** Begins delivery. A paused worker takes nothing from its feed, so the feed reads nothing and the cursor stays. */

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { createDeferred } from "../../lib/deferred.ts";
 import type { AttemptOutcome } from "../../ports/sink.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { TestEngine } from "../testing/test-engine.ts";
@@ -101,4 +102,21 @@ it("replay also repeats events that were delivered beyond the cursor", async () 
   bad = { status: "accepted" };
   expect(await give(id, { kind: "replay", from: "OFFSET_FIRST" })).toBe(0);
   expect(seen("good")).toEqual([1, 2, 3, 1, 2, 3]);
+});
+
+it("subscribing again twice repeats no delivered event, even if the worker between has not read any event", async () => {
+  const id = await start();
+  const { store } = engine;
+  const readBatches = store.readBatches.bind(store);
+  const mayRead = createDeferred<void>();
+  store.readBatches = (...query) => mayRead.promise.then(() => readBatches(...query));
+  bad = { status: "accepted" };
+  await engine.subscribe("+", { url, subscriptionId: id, options: { concurrency: 4 } });
+  const again = engine.subscribe("+", { url, subscriptionId: id, options: { concurrency: 2 } });
+  await engine.clock.settle();
+  mayRead.resolve();
+  await again;
+  await engine.clock.settle();
+  expect(seen("bad").slice(-2)).toEqual([1, 2]);
+  expect(seen("good")).toEqual([1, 2, 3]);
 });
