@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { deadLettersMax } from "../../domain/dead-letter.ts";
 import { parseSubscriptionId } from "../../domain/subscription.ts";
+import { createDeferred } from "../../lib/deferred.ts";
 import { type LogFields, type Logger, silentLogger } from "../../lib/logger.ts";
 import { noMetrics } from "../../ports/metrics.ts";
 import type { AttemptOutcome, Notification } from "../../ports/sink.ts";
@@ -186,5 +187,37 @@ describe("an event whose attempts fail", () => {
     await engine.clock.advance(60_000);
     const stored = await memory.findSubscription((await find(id)).subscription.id);
     expect([(await letters(id)).length, stored?.notifiedCount, failures < 0]).toEqual([2, 2, true]);
+  });
+
+  it("is stored by the next worker if the write that carries it fails while its subscription changes", async () => {
+    const memory = createMemoryStore();
+    const { promise: outcome, resolve: answer } = createDeferred<AttemptOutcome>();
+    let [looksLeft, isDown] = [0, false];
+    const store = withCalls(memory, {
+      findSubscription: async (id) => {
+        const found = await memory.findSubscription(id);
+        if ((looksLeft -= 1) === 0) {
+          answer(failed);
+          await engine.clock.settle();
+          isDown = true;
+        }
+        return found;
+      },
+      saveProgress: async (rows) => {
+        if (isDown) throw new Error("down");
+        return memory.saveProgress(rows);
+      },
+    });
+    await start({ store });
+    engine.sink.receive(url, (notification) => (textsOf(notification).some(isBad) ? outcome : { status: "accepted" }));
+    const options = { onFailure: "skip", attemptsMax: 1 } as const;
+    const subscriptionId = await engine.subscribe("a", { options });
+    await engine.publish("a", "bad");
+    looksLeft = 2; // The call looks the second time between its two writes of progress.
+    await expect(engine.subscribe("a", { subscriptionId, options: { attemptsMax: 2 } })).rejects.toThrow("down");
+    isDown = false;
+    await publishAll("a", ["2"]);
+    await engine.clock.advance(60_000);
+    expect([attempted(), (await letters(subscriptionId)).length]).toEqual([["bad", "2"], 1]);
   });
 });

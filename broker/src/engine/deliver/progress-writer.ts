@@ -51,7 +51,7 @@ export class ProgressWriter {
 
   note(progress: NotedProgress): void {
     if (!this.#isPending) this.#lasting.done(); // The rows that could not be written were dropped.
-    this.#noted.set(progress.id, progress);
+    this.#noted.set(progress.id, withLettersOf(this.#noted.get(progress.id), progress));
     this.#notedCount += 1;
     if (this.#notedCount >= this.#options.limits.progressEventsMax) this.#writeSoon();
     else this.#writeAfter(this.#options.limits.progressDelayMs);
@@ -149,11 +149,23 @@ export class ProgressWriter {
     }
   }
 
-  /** Keeps the rows for the next write, except those with newer progress. */
+  /** Keeps the rows for the next write; of those with newer progress, only the dead letters. */
   #takeBack(rows: ReadonlyMap<SubscriptionId, NotedProgress>): void {
-    for (const [id, progress] of rows) if (!this.#noted.has(id)) this.#noted.set(id, progress);
+    for (const [id, progress] of rows) {
+      const newer = this.#noted.get(id);
+      this.#noted.set(id, newer === undefined ? progress : withLettersOf(progress, newer));
+    }
     const { progressRetryDelayMsMin: delayMsMin, progressRetryDelayMsMax: delayMsMax } = this.#options.limits;
     this.#failures += 1;
     this.#writeAfter(backoffDelayMs(this.#failures, { delayMsMin, delayMsMax, fraction: 0 }));
   }
+}
+
+/**
+ * The newer progress, with the dead letters of the earlier one that are not stored yet. A worker repeats its own in each progress, but the worker that
+ * replaces it after a failed change does not know them.
+ */
+function withLettersOf(earlier: NotedProgress | undefined, newer: NotedProgress): NotedProgress {
+  if (earlier?.skipped === undefined || earlier.epoch !== newer.epoch) return newer;
+  return { ...newer, skipped: [...new Set([...earlier.skipped, ...(newer.skipped ?? [])])] };
 }
