@@ -44,3 +44,14 @@ it("unSubscribe of a foreign subscription fails, and does not move it to another
   await cluster.clock.advance(3_000);
   expect(await store.findSubscription(subscriptionId)).toEqual(before);
 });
+
+it("subscribing again with one setting keeps the others, also when it asks the receiver for consent", async () => {
+  cluster = await TestCluster.start(1);
+  await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
+  const made = { form: "cloudevents", onFailure: "skip", attemptsMax: 5 } as const;
+  await cluster.run(cluster.subscribe(0, "a", { subscriptionId, options: made }));
+  await cluster.run(cluster.subscribe(0, "a", { subscriptionId, options: { attemptsMax: 3 } }));
+  const options = { form: "cloudevents", skipAfter: 3 };
+  expect(cluster.sink.checked.at(-1)).toMatchObject({ options });
+  expect(await cluster.shared.store.findSubscription(subscriptionId)).toMatchObject({ delivery: { options } });
+});

@@ -20,7 +20,7 @@ import type { LogFields, Logger } from "../../lib/logger.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Randomness } from "../../ports/randomness.ts";
-import type { Sink } from "../../ports/sink.ts";
+import type { CallbackTarget, Sink } from "../../ports/sink.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Access, Removable } from "../access/access.ts";
 import type { Caller } from "../access/caller.ts";
@@ -129,11 +129,8 @@ export class SubscriptionService {
     const filter = parseTopicFilter(call.topic);
     const group = groups.get(call.groupId);
     const id = this.#toId(caller, call.subscriptionId);
-    const { format, url } = call;
-    const options = changeOptions(undefined, call.options ?? {});
     if (!isPattern(filter)) await group.getTopic(parseTopicName(filter));
-    const secret = await this.#secretFor(id, call, caller);
-    await sink.checkTarget({ id, format, url, secret, ...(options && { options }) });
+    await sink.checkTarget(await this.#targetFor(id, call, caller));
     await this.#inTurn(id, async () => {
       const owner = await ownership.owner();
       if (call.subscriptionId !== undefined) await ownership.claim(id);
@@ -230,20 +227,18 @@ export class SubscriptionService {
     return this.#options.store.findSubscription(id);
   }
 
-  /** The secret that signs the request for the receiver's consent to a new or continued subscription. @throws BrokerError 100702, 200001. */
-  async #secretFor(
-    id: SubscriptionId,
-    { subscriptionId, secret, url }: SubscribeCall,
-    caller: Caller,
-  ): Promise<string | undefined> {
+  /** The target of a new or continued subscription, whose receiver is asked for consent. @throws BrokerError 100702, 200001. */
+  async #targetFor(id: SubscriptionId, call: SubscribeCall, caller: Caller): Promise<CallbackTarget> {
+    const { subscriptionId, format, url, secret } = call;
     const existing = subscriptionId === undefined ? undefined : await this.#options.store.findSubscription(id);
     if (existing !== undefined) this.#options.access.checkOwner(caller, existing.principal);
-    const delivery = existing?.delivery;
-    const kept = delivery?.kind === "webhook" && delivery.url === url ? delivery.secret : undefined;
-    if (secret === undefined) return kept;
+    const known = existing?.delivery.kind === "webhook" ? existing.delivery : undefined;
+    const options = changeOptions(known?.options, call.options ?? {});
+    const kept = known?.url === url ? known.secret : undefined;
+    const current = kept && readSecrets(kept).current;
     // A subscription that was made before secrets had a fixed form keeps its secret.
-    if (kept === undefined || readSecrets(kept).current !== secret) checkSecret(secret);
-    return secret;
+    if (secret !== undefined && secret !== current) checkSecret(secret);
+    return { id, format, url, secret: secret ?? kept, ...(options && { options }) };
   }
 
   async #make(id: SubscriptionId, order: Order): Promise<boolean> {

@@ -16,6 +16,7 @@ export type Receiver = (notification: Notification) => AttemptOutcome | Promise<
 /** A sink whose receivers are functions, by url. It remembers every attempt. */
 export class RecordingSink implements Sink {
   readonly attempts: Notification[] = [];
+  readonly checked: CallbackTarget[] = [];
   readonly tested: CallbackTarget[] = [];
   /** Outcome of each consent test from now on. */
   testOutcome: TestOutcome["outcome"] = { status: "accepted" };
@@ -30,8 +31,9 @@ export class RecordingSink implements Sink {
     this.#receivers.set(url, receiver);
   }
 
-  async checkTarget({ url }: CallbackTarget): Promise<void> {
-    if (!url.startsWith("http")) throw new BrokerError("urlInvalid");
+  async checkTarget(target: CallbackTarget): Promise<void> {
+    this.checked.push(target);
+    if (!target.url.startsWith("http")) throw new BrokerError("urlInvalid");
   }
 
   async attempt(
