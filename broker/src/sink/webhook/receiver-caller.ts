@@ -50,6 +50,10 @@ const answerHeaderBytesMax = 16_384;
 
 const withheld = { kind: "withheld" } as const;
 const stopped = new AttemptError("the broker is stopping");
+/** Whoever calls also aborts a call because its subscription changed, and the text is shown to operators. */
+export const cancelled = new AttemptError(
+  "the broker cancelled the attempt: it stops, or the subscription changed or moved",
+);
 
 /** Sends requests to receivers, within the limits per receiver and in total. */
 export class ReceiverCaller {
@@ -126,7 +130,7 @@ export class ReceiverCaller {
     const cancelTimer = this.#clock.after(call.timeoutMs, () => {
       exchange.cancel(new AttemptError(`the deadline of ${call.timeoutMs} ms passed`));
     });
-    const onAbort = (): void => exchange.cancel(stopped);
+    const onAbort = (): void => exchange.cancel(cancelled);
     allowManyListeners(signal); // One signal may be shared by all attempts of the node.
     signal.addEventListener("abort", onAbort, { once: true });
     this.#underWay.add(exchange);
@@ -147,7 +151,7 @@ function toList({ signal, stopping }: CallSignals): readonly CancelSignal[] {
 
 function endOfWaiting({ signal, stopping }: CallSignals): ExchangeEnd {
   const isWithheld = !signal.aborted && stopping?.aborted === true;
-  return isWithheld ? withheld : { kind: "broken", error: stopped };
+  return isWithheld ? withheld : { kind: "broken", error: signal.aborted ? cancelled : stopped };
 }
 
 /** State of a connection after its request. It can carry another request after a withheld one. An aborted request says nothing about the receiver. */

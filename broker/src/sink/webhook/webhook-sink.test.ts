@@ -9,6 +9,10 @@ import { attemptAt, makeSink, neverAborted } from "./testing/sink.ts";
 
 const id = "2cf24dba-59-1124";
 const notResponse = refused("the body is not a JSON-RPC response");
+const cancelled = {
+  status: "failed",
+  reason: "the broker cancelled the attempt: it stops, or the subscription changed or moved",
+};
 
 describe("a request", () => {
   test("is a POST of JSON with the Standard Webhooks headers", async () => {
@@ -141,17 +145,19 @@ describe("abort and stop", () => {
     await using receiver = await startReceiver(() => controller.abort());
     const sink = makeSink();
     const outcome = await sink.attempt(notificationTo({ url: receiver.url }), controller.signal);
-    expect(outcome).toEqual({ status: "failed", reason: "the broker is stopping" });
+    expect(outcome).toEqual(cancelled);
   });
 
   test("an attempt with an aborted signal, or after stop, sends nothing", async () => {
     await using receiver = await startReceiver((response) => response.end());
     const sink = makeSink();
     const notification = notificationTo({ url: receiver.url });
-    const stopping = { status: "failed", reason: "the broker is stopping" };
-    expect(await sink.attempt(notification, AbortSignal.abort())).toEqual(stopping);
+    expect(await sink.attempt(notification, AbortSignal.abort())).toEqual(cancelled);
     await sink.stop(0);
-    expect(await sink.attempt(notification, neverAborted)).toEqual(stopping);
+    expect(await sink.attempt(notification, neverAborted)).toEqual({
+      status: "failed",
+      reason: "the broker is stopping",
+    });
     expect(receiver.requests).toEqual([]);
   });
 

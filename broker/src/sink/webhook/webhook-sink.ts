@@ -30,7 +30,7 @@ import type { ExchangeEnd } from "./exchange.ts";
 import { createGuardedConnector, type Resolver } from "./guarded-connector.ts";
 import { judgeAnswer, judgeStatus } from "./judge-answer.ts";
 import { findTrace, MessageHeaders } from "./message-headers.ts";
-import { type Call, type CallSignals, type Message, ReceiverCaller } from "./receiver-caller.ts";
+import { type Call, type CallSignals, cancelled, type Message, ReceiverCaller } from "./receiver-caller.ts";
 
 export interface WebhookSinkOptions extends AddressPolicyOptions, ConnectionLimits {
   readonly clock: Clock;
@@ -152,7 +152,8 @@ class WebhookSink implements Sink {
     const { subscription } = notification;
     const parsed = this.#parseUrl(subscription);
     if (!parsed.isGood) return failed(`the url cannot be called: ${parsed.fault}`);
-    if (this.#stopping.signal.aborted || signal.aborted) return failed("the broker is stopping");
+    if (signal.aborted) return failed(cancelled.message);
+    if (this.#stopping.signal.aborted) return failed("the broker is stopping");
     const signals = { signal, stopping, mayStart, onAnswer };
     const consent = this.#consents.find(subscription, parsed.url);
     if (consent !== undefined) return this.#send(notification, { parsed, consent, signals });
