@@ -2,6 +2,7 @@ import { afterEach, expect, it } from "vitest";
 import { parseSubscriptionId } from "../../domain/subscription.ts";
 import { allowAll, type Policy } from "../access/policy.ts";
 import { defaultEngineLimits } from "../limits.ts";
+import { testCaller } from "../testing/as-caller.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
 const subscriptionId = parseSubscriptionId("11111111-1111-4111-8111-111111111111");
@@ -43,6 +44,20 @@ it("unSubscribe of a foreign subscription fails, and does not move it to another
   await expect(cluster.run(cluster.unSubscribe(1, subscriptionId))).rejects.toMatchObject({ code: 100_504 });
   await cluster.clock.advance(3_000);
   expect(await store.findSubscription(subscriptionId)).toEqual(before);
+});
+
+it("a removed subscription leaves no attempts to one that is made later with its identifier", async () => {
+  cluster = await TestCluster.start(1);
+  const { broker } = cluster.node(0);
+  await cluster.run(broker.open({ topic: "a", groupId: undefined }));
+  cluster.sink.receive("http://down/", () => new Promise(() => {}));
+  await cluster.run(cluster.subscribe(0, "a", { subscriptionId, url: "http://down/" }));
+  await cluster.run(cluster.publish(0, "a", "1"));
+  await cluster.run(cluster.unSubscribe(0, subscriptionId));
+  await cluster.run(cluster.subscribe(0, "a", { subscriptionId }));
+  expect(await cluster.run(broker.operator.getSubscription(testCaller, subscriptionId))).toMatchObject({
+    attempts: [],
+  });
 });
 
 it("subscribing again with one setting keeps the others, also when it asks the receiver for consent", async () => {

@@ -346,11 +346,12 @@ export class SubscriptionService {
   }
 
   async #delete(known: Subscription): Promise<boolean> {
-    const { store, workers, progressWriter } = this.#options;
+    const { store, workers, progressWriter, history } = this.#options;
     if (!(await store.deleteSubscription(known))) return false;
     this.#quota.removed(urlOf(known));
     await workers.remove(known.id, 0);
     progressWriter.forget(known);
+    history.forget(known.id);
     return true;
   }
 }
