@@ -67,6 +67,16 @@ describe("a callback as a CloudEvent", () => {
     expect(headers).toEqual({ "content-type": "application/cloudevents+json" });
   });
 
+  it("is structured if its attributes would take more than 4 KiB in headers, which servers refuse", () => {
+    const { subscription } = notificationTo({ options: { form: "cloudevents-binary" } });
+    const typeOf = (note: string) =>
+      bodies.encode({ subscription, ...notified(61, "1", [["svc-note", note]]) }).headers["content-type"];
+    expect(typeOf("x".repeat(3_000))).toBe("application/octet-stream");
+    expect(typeOf("ü".repeat(600))).toBe("application/octet-stream");
+    expect(typeOf("ü".repeat(700))).toBe("application/cloudevents+json");
+    expect(typeOf("\u0001".repeat(700))).toBe("application/cloudevents+json");
+  });
+
   it("of a batch has all its events, in order", () => {
     const notification = toNotification({ options: { form: "cloudevents", batchEvents: 2 } }, [json, text]);
     expect(read(notification).map(({ id, data }) => [id, data])).toEqual([

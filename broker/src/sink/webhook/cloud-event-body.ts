@@ -17,6 +17,9 @@ export interface EncodedBody {
   readonly body: Buffer;
 }
 
+/** Bytes of the attributes of a binary CloudEvent in headers. An event with more is structured: common servers accept 8 KiB of headers, with the url. */
+const attributeBytesMax = 4_096;
+
 const structuredType = { "content-type": "application/cloudevents+json" };
 const batchType = { "content-type": "application/cloudevents-batch+json" };
 
@@ -37,14 +40,18 @@ export class CloudEventEncoder {
     return { headers: batchType, body: Buffer.from(`[${texts.join(",")}]`) };
   }
 
-  /** The attributes in headers, the content as the body (section 3.1). */
+  /** The attributes in headers, the content as the body (section 3.1); structured if the attributes are too long for headers. */
   binary(notified: NotifiedEvent): EncodedBody {
     const { content } = notified.event;
     const headers: Record<string, string> = {};
+    let bytes = 0;
     for (const [name, value] of toCloudEventAttributes(this.#toSource(notified))) {
-      if (name === "datacontenttype") headers["content-type"] = value;
-      else headers[`ce-${name}`] = toHeaderValue(value);
+      const [header, text] =
+        name === "datacontenttype" ? ["content-type", value] : [`ce-${name}`, toHeaderValue(value)];
+      headers[header] = text;
+      bytes += header.length + text.length;
     }
+    if (bytes > attributeBytesMax) return this.structured(notified);
     return { headers, body: Buffer.from(content.buffer, content.byteOffset, content.byteLength) };
   }
 
