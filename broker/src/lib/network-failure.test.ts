@@ -6,6 +6,7 @@ test.each([
   [{ code: "ENOTFOUND", syscall: "getaddrinfo" }, true],
   [{ code: "UND_ERR_CONNECT_TIMEOUT" }, true],
   [{ code: "ERR_TLS_CERT_ALTNAME_INVALID" }, true],
+  [{ code: "UNABLE_TO_VERIFY_LEAF_SIGNATURE" }, true],
   [{ code: "EHOSTUNREACH", syscall: "read" }, false],
   [{ code: "ENETUNREACH", syscall: "write" }, false],
   [{ code: "ECONNRESET", syscall: "read" }, false],

@@ -57,5 +57,5 @@ function codeOf(error: Error): string | undefined {
 }
 
 function isTls(code: string): boolean {
-  return /SSL|TLS|CERT/.test(code);
+  return /SSL|TLS|CERT|^UNABLE_TO_/.test(code);
 }
