@@ -1,8 +1,8 @@
-import { type DeadLetter, toLetterReason } from "../../domain/dead-letter.ts";
+import { toLetterReason } from "../../domain/dead-letter.ts";
 import type { Event } from "../../domain/event.ts";
-import { type EventEnd, EventWindow, type WindowEntry } from "../../domain/event-window.ts";
+import { type EventEnd, EventWindow } from "../../domain/event-window.ts";
 import { before, type Position } from "../../domain/position.ts";
-import type { Failure, SubscriptionId } from "../../domain/subscription.ts";
+import type { SubscriptionId } from "../../domain/subscription.ts";
 import { Cancellation } from "../../lib/cancellation.ts";
 import { retryAfterMsMax } from "../../lib/retry-after.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
@@ -24,7 +24,8 @@ import { type AcceptedAhead, findAcceptedAhead } from "./accepted-ahead.ts";
 import { AttemptTurn } from "./attempt-turn.ts";
 import type { DeliveryOrder } from "./delivery-order.ts";
 import { DeliveryProgress, failureOf } from "./delivery-progress.ts";
-import { type LaneItem, Lanes } from "./lanes.ts";
+import { endHeld, type HeldEvent } from "./held-event.ts";
+import { Lanes } from "./lanes.ts";
 import { loadOrigins } from "./load-origins.ts";
 import type { ProgressWriter } from "./progress-writer.ts";
 import { requestBytesOf } from "./request-bytes.ts";
@@ -51,14 +52,6 @@ const failingSaves = 64;
 /** Maximum estimated bytes of one batch, unless one event alone has more. */
 const batchBytesMax = 1024 * 1024;
 
-/** An event that the worker has taken from its feed. */
-interface Held extends WindowEntry, LaneItem {
-  readonly event: Event;
-  failure: Failure;
-  /** The dead letter of the event, if it is skipped. */
-  letter: DeadLetter | undefined;
-}
-
 /**
  * Delivers the events of one callback subscription in order, one at a time, unless the subscription asks for concurrency (several topics at once)
  * or batches. The cursor advances up to the first event that the receiver has not accepted. It passes events that the filter does not match or that
@@ -74,9 +67,9 @@ export class DeliveryWorker {
   readonly #aborting = new Cancellation();
   readonly #progress: DeliveryProgress;
   /** Events that were taken from the feed and that the cursor has not passed. */
-  readonly #window = new EventWindow<Held>();
+  readonly #window = new EventWindow<HeldEvent>();
   /** Undefined without concurrency and batches: then the worker takes the next event when the one before has ended. */
-  readonly #lanes: Lanes<Held> | undefined;
+  readonly #lanes: Lanes<HeldEvent> | undefined;
   /** Undefined if `#lanes` is. */
   readonly #room: RoomAhead | undefined;
   /** Undefined if the subscription does not skip failing events. */
@@ -173,7 +166,7 @@ export class DeliveryWorker {
   }
 
   /** Begins to deliver an event. Returns false if the worker must end. */
-  #begin(held: Held): Promise<boolean> | boolean {
+  #begin(held: HeldEvent): Promise<boolean> | boolean {
     if (this.#order.ahead?.has(held.position) === true) {
       this.#turn.leave();
       this.#settle([held], "accepted");
@@ -195,7 +188,7 @@ export class DeliveryWorker {
     });
   }
 
-  #createLanes(): Lanes<Held> | undefined {
+  #createLanes(): Lanes<HeldEvent> | undefined {
     const { concurrency = 1, batchEvents, batchMs = 0 } = this.#target.options ?? {};
     if (concurrency === 1 && batchEvents === undefined) return undefined;
     return new Lanes({
@@ -221,9 +214,9 @@ export class DeliveryWorker {
   }
 
   /** Takes an event from the feed. The first one may have failed before, in an earlier run of the broker or at another node. */
-  #take(event: Event): Held {
+  #take(event: Event): HeldEvent {
     const failure = failureOf(this.#window.size === 0 ? this.#progress.current : undefined);
-    const held: Held = {
+    const held: HeldEvent = {
       event,
       position: event.position,
       end: undefined,
@@ -240,7 +233,7 @@ export class DeliveryWorker {
   }
 
   /** Delivers events in one request; the cursor passes those that the subscriber may not receive any more. Returns false if the worker must end. */
-  async #deliver(items: readonly Held[]): Promise<boolean> {
+  async #deliver(items: readonly HeldEvent[]): Promise<boolean> {
     for (let rest = items; rest.length > 0; ) {
       const result = await this.#attempt(rest);
       this.#turn.leave();
@@ -263,7 +256,7 @@ export class DeliveryWorker {
   }
 
   /** Skips events that failed, if the subscription asks for that and has room for dead letters. Otherwise, or if the receiver is gone, ends delivery. */
-  async #onFailed(items: readonly Held[], result: DeliveryResult): Promise<boolean> {
+  async #onFailed(items: readonly HeldEvent[], result: DeliveryResult): Promise<boolean> {
     const room = result.status === "failed" ? await this.#skipped?.take(items.length) : undefined;
     if (result.status === "failed" && room === "free") {
       this.#skip(items, result);
@@ -274,7 +267,10 @@ export class DeliveryWorker {
     return false;
   }
 
-  #skip(items: readonly Held[], { attempts, reason }: Omit<DeliveryResult & { status: "failed" }, "status">): void {
+  #skip(
+    items: readonly HeldEvent[],
+    { attempts, reason }: Omit<DeliveryResult & { status: "failed" }, "status">,
+  ): void {
     const { clock, eventIds } = this.#options;
     const rest = { subscriptionId: this.#target.id, attempts, reason: toLetterReason(reason), failedAt: clock.now() };
     for (const held of items) {
@@ -285,7 +281,7 @@ export class DeliveryWorker {
     this.#settle(items, "skipped");
   }
 
-  async #attempt(items: readonly Held[]): Promise<DeliveryResult> {
+  async #attempt(items: readonly HeldEvent[]): Promise<DeliveryResult> {
     const { origins, names } = this.#order;
     const events = items.map(({ event }) => event);
     let hasFailed = false;
@@ -302,8 +298,8 @@ export class DeliveryWorker {
   }
 
   /** Marks events as ended, and moves the cursor to the first event that has not ended. */
-  #settle(items: readonly Held[], end: EventEnd): void {
-    for (const held of items) held.end = end;
+  #settle(items: readonly HeldEvent[], end: EventEnd): void {
+    for (const held of items) endHeld(held, end);
     const prefix = this.#window.takePrefix();
     if (prefix !== undefined) {
       this.#skipped?.passed(prefix.skipped.length);
@@ -314,12 +310,12 @@ export class DeliveryWorker {
   }
 
   /** Whether the subscriber may still receive the event. */
-  #mayReceive({ event: { topic } }: Held): boolean {
+  #mayReceive({ event: { topic } }: HeldEvent): boolean {
     return this.#order.mayReceive?.(topic) !== false;
   }
 
-  #signals(items: readonly Held[]): DeliverySignals {
-    const head = items[0] as Held; // There is an event.
+  #signals(items: readonly HeldEvent[]): DeliverySignals {
+    const head = items[0] as HeldEvent; // There is an event.
     const { failedAttempts: attempts, failedMs: waitedMs } = head.failure;
     return {
       stopping: this.#stopping,
@@ -337,7 +333,7 @@ export class DeliveryWorker {
   }
 
   /** Whole milliseconds until an attempt is due. Bounded, because `retryAt` may come from an earlier run, or from a node with another clock. */
-  #leftFor(held: Held): number {
+  #leftFor(held: HeldEvent): number {
     const { clock } = this.#options;
     const { retryAt } = held.failure;
     const askedMs = Math.ceil(this.#askedUntil - clock.monotonic()); // The monotonic clock has fractions.
@@ -347,7 +343,7 @@ export class DeliveryWorker {
   }
 
   /** Notes the first failure, so that listings show it, and a wait that the receiver asked for, so that a node that takes over waits too. */
-  #wait(held: Held, { attempts: failedAttempts, waitMs, isAsked }: Wait): void {
+  #wait(held: HeldEvent, { attempts: failedAttempts, waitMs, isAsked }: Wait): void {
     this.#turn.leave();
     const { clock } = this.#options;
     const nextAttemptAt = clock.now() + waitMs;
@@ -361,7 +357,7 @@ export class DeliveryWorker {
     this.#progress.fail(held.failure, { isNews: isFirst || isAsked, minGrowthMs: Number.POSITIVE_INFINITY });
   }
 
-  #fail(held: Held, { attempts: failedAttempts, waitedMs: failedMs }: Failing): void {
+  #fail(held: HeldEvent, { attempts: failedAttempts, waitedMs: failedMs }: Failing): void {
     // If this worker is stopping, the wait was cut short: `retryAt` stays, so that the subscription's next worker waits until then.
     const isOver = !this.#stopping.aborted;
     const isCut = isOver && held.failure.retryAt > this.#options.clock.now();
