@@ -29,7 +29,7 @@ import { Lanes } from "./lanes.ts";
 import { loadOrigins } from "./load-origins.ts";
 import type { ProgressWriter } from "./progress-writer.ts";
 import { requestBytesOf } from "./request-bytes.ts";
-import { RoomAhead } from "./room-ahead.ts";
+import { RoomAhead, type SharedRoom } from "./room-ahead.ts";
 import { SkippedEvents, type SkippedEventsOptions } from "./skipped-events.ts";
 import { toNotification, toTarget } from "./to-notification.ts";
 
@@ -37,6 +37,7 @@ import { toNotification, toTarget } from "./to-notification.ts";
 export interface DeliveryWorkerOptions extends AttemptsOptions, Pick<SkippedEventsOptions, "store" | "skippedLog"> {
   readonly progressWriter: ProgressWriter;
   readonly eventIds: EventIds;
+  readonly sharedRoom: SharedRoom;
   /** Notes each failure to read events or their origins. The feed, or the worker, clears it after a read that succeeds. */
   readonly troubles: Troubles;
   /** Whether deliveries of this node are paused; false if left out. */
@@ -93,7 +94,8 @@ export class DeliveryWorker {
     this.#target = toTarget(subscription);
     this.#progress = new DeliveryProgress(subscription, options);
     this.#lanes = this.#createLanes();
-    this.#room = this.#lanes && new RoomAhead({ countAhead: () => this.#window.size, stopping: this.#stopping });
+    const room = { shared: options.sharedRoom, countAhead: () => this.#window.size, stopping: this.#stopping };
+    this.#room = this.#lanes && new RoomAhead(room);
     this.#skipped = this.#target.options?.skipAfter === undefined ? undefined : this.#createSkipped();
   }
 
@@ -145,6 +147,7 @@ export class DeliveryWorker {
     const cancel = this.#options.clock.after(graceMs, () => this.#aborting.abort());
     await this.#running;
     cancel();
+    this.#room?.close();
     const { oldest } = this.#window;
     this.#progress.passUnmatched(oldest === undefined ? this.feed.position : before(oldest.position));
     this.#progress.saveFailure();
