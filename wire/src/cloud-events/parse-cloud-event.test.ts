@@ -93,6 +93,7 @@ describe("parsing CloudEvents", () => {
     ["time", "2026-02-31T00:00:00Z"],
     ["time", "2026-02-01"],
     ["dataschema", ""],
+    ["dataschema", "/schemas/order"],
     ["datacontenttype", "no type"],
     ["orderid", "a\u0007"],
   ])("the refusal of an event names its attribute %s, whose value is %j", (name, value, mode = "structured") => {

@@ -5,6 +5,7 @@ import { isTimestamp } from "../times/parse-time.ts";
 import {
   cloudEventKeys,
   findMediaType,
+  findUri,
   formatKey,
   isLegal,
   otherExtensions,
@@ -122,7 +123,8 @@ function checkAttribute(name: string, value: string): void {
   if (!isLegal(value)) throw malformed(`the attribute ${name} contains a control character`);
   if (name === "time" && !isTimestamp(value))
     throw malformed(`the attribute time is ${quote(value)}, no RFC 3339 time`);
-  if (name === "dataschema" && value === "") throw malformed("the attribute dataschema is blank");
+  if (name === "dataschema" && findUri(value) === undefined)
+    throw malformed(`the attribute dataschema is ${quote(value)}, no absolute URI`);
   if (name === "datacontenttype" && findMediaType(value) === undefined) {
     throw malformed(`the attribute datacontenttype is ${quote(value)}, no media type`);
   }

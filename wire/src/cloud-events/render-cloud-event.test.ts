@@ -116,6 +116,9 @@ describe("renderCloudEvent", () => {
     ["svc-ce-type", "a\tb"],
     ["svc-ce-type", ""],
     ["svc-ce-dataschema", ""],
+    ["svc-ce-dataschema", "/schemas/order"],
+    ["svc-ce-dataschema", "https://schemas.example/an order"],
+    ["svc-ce-dataschema", "https://schemas.example/%zz"],
   ])("lists the extension %s in otherextensions if its value is %j", (key, value) => {
     const event = read(toSource({ extensions: [[key, value]] }));
     expect(event.toJSON()).toMatchObject({ type: "stele.event", datacontenttype: "application/octet-stream" });
@@ -125,7 +128,7 @@ describe("renderCloudEvent", () => {
   it("leaves out otherextensions if each extension is an attribute", () => {
     const extensions: readonly (readonly [string, string])[] = [
       ["svc-format", "json"],
-      ["svc-ce-dataschema", "urn:order"],
+      ["svc-ce-dataschema", "https://schemas.example/order%20v1?a=[b]#c"],
       ["svc-order-id", ""],
     ];
     expect(JSON.parse(renderCloudEvent(toSource({ extensions })))).not.toHaveProperty("otherextensions");

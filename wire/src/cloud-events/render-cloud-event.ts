@@ -65,6 +65,8 @@ const jsonMediaType = "application/json";
 const mediaType = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:\s*;[\x20-\x7e]*)?$/;
 const jsonType = /^(?:application\/json|[\w.+-]+\/[\w.+-]+\+json)(?:\s*;|$)/i;
 const textType = /^text\//i;
+/** An absolute URI, perhaps with a fragment (RFC 3986): the only form that libraries accept as `dataschema`. */
+const uri = /^[a-z][a-z\d+.-]*:(?:[\w.~:/?#[\]@!$&'()*+,;=-]|%[\da-f]{2})+$/i;
 const control = /[\p{Cc}\p{Cs}]/u;
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -83,7 +85,7 @@ export function toCloudEventAttributes(event: CloudEventSource): ReadonlyMap<str
     ["subject", event.topic],
     ...toPair("time", formatTime(time)),
     ["datacontenttype", findMediaType(own(formatKey)) ?? octets],
-    ...toPair("dataschema", findText(own(cloudEventKeys.dataschema))),
+    ...toPair("dataschema", findUri(own(cloudEventKeys.dataschema))),
     ["sequence", String(event.sequence).padStart(sequenceDigits, "0")],
   ]);
   const others: (readonly [string, string])[] = [];
@@ -108,6 +110,11 @@ export function findMediaType(format: string | undefined): string | undefined {
   return format !== undefined && mediaType.test(format) ? format : undefined;
 }
 
+/** The value if it is an absolute URI; else undefined. */
+export function findUri(value: string | undefined): string | undefined {
+  return value !== undefined && uri.test(value) ? value : undefined;
+}
+
 /** The value if a core attribute may have it; else undefined. */
 function findText(value: string | undefined): string | undefined {
   return value !== undefined && value !== "" && isLegal(value) ? value : undefined;
@@ -116,7 +123,8 @@ function findText(value: string | undefined): string | undefined {
 /** Whether an extension need not be in `otherextensions`: a core attribute has its value, or a value that the broker sets instead. */
 function isCovered(bare: string, value: string): boolean {
   if (bare === formatKey) return findMediaType(value) !== undefined;
-  if (bare === cloudEventKeys.type || bare === cloudEventKeys.dataschema) return findText(value) !== undefined;
+  if (bare === cloudEventKeys.type) return findText(value) !== undefined;
+  if (bare === cloudEventKeys.dataschema) return findUri(value) !== undefined;
   return ownKeys.has(bare);
 }
 
