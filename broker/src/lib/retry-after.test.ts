@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { parseRetryAfter, retryAfterMsMax } from "./retry-after.ts";
 
 const now = Date.UTC(2026, 10, 6, 8, 49, 37);
@@ -21,4 +21,10 @@ test.each([
   ["", undefined],
 ])("%s asks for %s ms", (header, waitMs) => {
   expect(parseRetryAfter(header, now)).toBe(waitMs);
+});
+
+test("a date without a zone is in GMT, whatever the zone of the machine", () => {
+  vi.stubEnv("TZ", "America/New_York");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  expect(parseRetryAfter("Fri Nov  6 08:49:47 2026", now)).toBe(10_000);
 });

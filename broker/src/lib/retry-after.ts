@@ -9,7 +9,11 @@ export function parseRetryAfter(header: string | undefined, now: number): number
   return Number.isNaN(waitMs) ? undefined : Math.min(Math.max(waitMs, 0), retryAfterMsMax);
 }
 
-/** Every form of an HTTP date begins with a weekday and has a time with seconds. Date.parse accepts far more, so check the form first. */
+/**
+ * Every form of an HTTP date begins with a weekday and has a time with seconds. Date.parse accepts far more, so check the form first. The oldest form, which
+ * ends with the year, has no zone and means GMT.
+ */
 function parseHttpDate(text: string): number {
-  return /^[A-Z][a-z]{2,8},? .*\d{2}:\d{2}:\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
+  if (!/^[A-Z][a-z]{2,8},? .*\d{2}:\d{2}:\d{2}/.test(text)) return Number.NaN;
+  return Date.parse(/:\d{2} \d{4}$/.test(text) ? `${text} GMT` : text);
 }
