@@ -4,6 +4,8 @@ import type { Clock } from "../../../ports/clock.ts";
 export interface RpcCall {
   readonly method: string;
   readonly params?: readonly unknown[];
+  /** Whether the result should be a list that is not empty: an {@link EndpointSet} asks the next endpoint while it is. */
+  readonly isPromised?: boolean | undefined;
 }
 
 /** A notification: the `params` of an `eth_subscription`. */

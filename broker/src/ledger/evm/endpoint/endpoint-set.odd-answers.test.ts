@@ -113,6 +113,28 @@ it.each([
   await set.close();
 });
 
+it("asks the next endpoint for promised logs if the first one returns none, and returns no logs if all return none", async () => {
+  await using first = await FakeNode.start();
+  await using second = await FakeNode.start();
+  const set = createSet([first, second]);
+  await untilAnsweredBy(first, set);
+  const call = { method: "eth_getLogs", isPromised: true };
+  const calls = [{ method: "eth_getBlockByNumber" }, call];
+  expect(await set.request(call)).toEqual([]);
+  expect(await set.requestAll(calls, 100)).toEqual([first.chain.block(), []]);
+  const logs = [{ ...log, logIndex: "0x0" }];
+  second.answer = ({ id, method }) => ({
+    id,
+    result: method === "eth_getLogs" ? logs : second.chain.answer(method),
+  });
+  expect(await set.request(call)).toEqual(logs);
+  expect(await set.requestAll(calls, 100)).toEqual([second.chain.block(), logs]);
+  expect(await set.request({ method: "eth_getLogs" })).toEqual([]);
+  second.answer = ({ id }) => ({ id, error: { code: -32000, message: "pruned" } });
+  expect(await set.request(call)).toEqual([]);
+  await set.close();
+});
+
 it("offers a transaction to the next endpoint if the first one fails with an internal error", async () => {
   await using first = await FakeNode.start();
   await using second = await FakeNode.start();

@@ -72,18 +72,19 @@ export class EndpointSet implements EvmProvider {
   }
 
   async request(call: RpcCall): Promise<unknown> {
-    return this.#askInTurn(async (endpoint) => this.#askEndpoint(endpoint, call), call.method);
+    return this.#askInTurn(async (endpoint) => this.#askEndpoint(endpoint, call), call);
   }
 
   async requestAll(calls: readonly RpcCall[], height: number): Promise<readonly unknown[]> {
-    const method = calls.at(-1)?.method ?? "";
+    const last = calls.at(-1) ?? { method: "" };
+    const { method } = last;
     const ask = async (endpoint: Endpoint): Promise<readonly unknown[]> => {
       await this.#expectHeight(endpoint, height);
       const answers = await this.#attempt(endpoint, method, async () => endpoint.connection.requestAll(calls));
       checkLogs(answers.at(-1), { endpoint, method });
       return answers;
     };
-    return this.#askInTurn(ask, method);
+    return this.#askInTurn(ask, last);
   }
 
   isNotifying(): boolean {
@@ -109,12 +110,15 @@ export class EndpointSet implements EvmProvider {
     await Promise.all(this.#endpoints.map(({ connection }) => connection.close()));
   }
 
-  async #askInTurn<T>(ask: (endpoint: Endpoint) => Promise<T>, method: string): Promise<T> {
+  async #askInTurn<T>(ask: (endpoint: Endpoint) => Promise<T>, { method, isPromised }: RpcCall): Promise<T> {
     const failures = new Map<Endpoint, EndpointError>();
     let refusal: RpcAnswerError | undefined;
+    const empty: T[] = [];
     for (const endpoint of this.#order(method)) {
       try {
-        return await ask(endpoint);
+        const answer = await ask(endpoint);
+        if (isPromised !== true || !endsEmpty(answer)) return answer;
+        empty.push(answer);
       } catch (thrown) {
         const error = method === sendMethod ? toSendError(thrown, endpoint) : thrown;
         // This endpoint may refuse the transaction only because an earlier endpoint accepted it. "Already known" is no refusal: both endpoints have it.
@@ -125,6 +129,7 @@ export class EndpointSet implements EvmProvider {
         else throw isDoubtful ? this.#summarise(failures) : error;
       }
     }
+    for (const answer of empty) return answer;
     throw refusal ?? this.#summarise(failures);
   }
 
@@ -331,6 +336,11 @@ export class EndpointSet implements EvmProvider {
 /** Whether an endpoint may have processed the request. */
 function isMaybeDone(failures: ReadonlyMap<Endpoint, EndpointError>): boolean {
   return [...failures.values()].some((failure) => failure.reach === "unknown");
+}
+
+/** Whether an answer, or the last of several, is an empty list. */
+function endsEmpty(answer: unknown): boolean {
+  return Array.isArray(answer) && (answer.length === 0 || endsEmpty(answer.at(-1)));
 }
 
 function isForNext(error: unknown): error is EndpointError {

@@ -97,6 +97,8 @@ export interface LogFilter {
   readonly sender?: Address;
   /** Selects only this batch, in logs of batches. */
   readonly batch?: BatchStart;
+  /** Whether there should be such logs: while an endpoint returns none, the next one is asked. */
+  readonly isPromised?: boolean | undefined;
 }
 
 export interface Receipt {
@@ -139,7 +141,7 @@ export class Rpc {
 
   /** Logs of one block. @throws RpcFailure if the endpoint lacks the block. */
   async logsOf(blockHash: Hash, filter: LogFilter): Promise<readonly RpcLog[]> {
-    return readLogs(await this.#ask<unknown>("eth_getLogs", { blockHash, ...toParameters(filter) }));
+    return readLogs(await this.#request(toLogsCall({ blockHash }, filter)));
   }
 
   /**
@@ -150,15 +152,10 @@ export class Rpc {
     range: BlockRange,
     filter: LogFilter,
   ): Promise<{ readonly logs: readonly RpcLog[]; readonly end: Header | undefined }> {
-    const params = { fromBlock: toQuantity(range.from), toBlock: toQuantity(range.to), ...toParameters(filter) };
-    if (this.provider.requestAll === undefined) {
-      return { logs: readLogs(await this.#ask<unknown>("eth_getLogs", params)), end: undefined };
-    }
+    const call = toLogsCall({ fromBlock: toQuantity(range.from), toBlock: toQuantity(range.to) }, filter);
+    if (this.provider.requestAll === undefined) return { logs: readLogs(await this.#request(call)), end: undefined };
     // The header comes first: otherwise a chain node could return too few logs, then receive the last block, then return its header.
-    const calls = [
-      { method: "eth_getBlockByNumber", params: [toQuantity(range.to), false] },
-      { method: "eth_getLogs", params: [params] },
-    ];
+    const calls = [{ method: "eth_getBlockByNumber", params: [toQuantity(range.to), false] }, call];
     const [block, logs] = await this.#askAll(calls, range.to);
     const end = readHeader(block);
     if (end.number === range.to) return { logs: readLogs(logs), end };
@@ -255,8 +252,12 @@ export class Rpc {
   }
 
   async #ask<T>(method: string, ...params: readonly unknown[]): Promise<T> {
+    return (await this.#request({ method, params })) as T; // The caller names the type that the method's specification gives.
+  }
+
+  async #request(call: RpcCall): Promise<unknown> {
     try {
-      return (await this.provider.request({ method, params })) as T; // The caller names the type that the method's specification gives.
+      return await this.provider.request(call);
     } catch (error) {
       throw toRpcFailure(error);
     }
@@ -332,6 +333,10 @@ function toCount(quantity: unknown): number {
 function toAmount(quantity: unknown): bigint {
   if (isQuantity(quantity)) return BigInt(quantity);
   throw new RpcFailure("refused", "the endpoint returned no amount", { cause: quantity });
+}
+
+function toLogsCall(blocks: object, filter: LogFilter): RpcCall {
+  return { method: "eth_getLogs", params: [{ ...blocks, ...toParameters(filter) }], isPromised: filter.isPromised };
 }
 
 function toParameters({ address, signatures, sender, batch }: LogFilter): {

@@ -27,10 +27,13 @@ export class BlockLogs {
     this.#options = options;
   }
 
-  /** The registry's logs of the block, in order; rejections of other accounts may be missing. @throws RpcFailure. */
-  async read(block: BlockRef): Promise<readonly RpcLog[]> {
+  /**
+   * The registry's logs of the block, in order; rejections of other accounts may be missing. If `isPromised`, asks each endpoint until one returns logs.
+   * @throws RpcFailure.
+   */
+  async read(block: BlockRef, isPromised?: boolean): Promise<readonly RpcLog[]> {
     try {
-      return await this.#ask(block, { signatures: logSignatures });
+      return await this.#ask(block, { signatures: logSignatures, isPromised });
     } catch (error) {
       if (!mayBeTooMuch(error)) throw error;
       return this.#readWithoutRefusals(block);

@@ -62,6 +62,16 @@ test("pauses once for all blocks of a round whose promised logs are left out, an
   expect(marksOf(await reader.read(range))).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
 });
 
+test("asks each endpoint for promised logs that the first one left out", async () => {
+  const { node, rpc, clock, reader, warnings } = createReader(2);
+  const { request } = node;
+  node.request = async (call) =>
+    call.method === "eth_getLogs" && call.isPromised !== true ? [] : request.call(node, call);
+  const range = { after: await rpc.header(0), to: 2, blocksMax: 16, head: 2, header: undefined, ended: never };
+  expect(marksOf(await reader.read(range))).toEqual([1, 2]);
+  expect([clock.timers, warnings]).toEqual([0, []]);
+});
+
 test("an end of the reading ends the pause", async () => {
   const { node, rpc, clock, reader } = createReader(1);
   leaveOut(node, () => 1);

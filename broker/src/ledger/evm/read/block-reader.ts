@@ -27,7 +27,7 @@ const askAgainMs = 500;
 
 /** On chains with many logs, a bloom may promise logs that do not exist: so the text is the same for each block, and logged once. */
 const leftOut = new Error(
-  "the endpoint returned no logs of the registry twice; if the index lacks events of this block, use an endpoint that can search a block's logs once it announces the block",
+  "no endpoint returned logs of the registry that the block's header promises; if the index lacks events of this block, use an endpoint that can search a block's logs once it announces the block",
 );
 
 /** Blocks that were read together. */
@@ -151,7 +151,7 @@ export class BlockReader {
     return { from, blocks, logs: logs.flat(), bytes: bytesOf(logs.flat()) };
   }
 
-  /** The logs of each block. A chain node may announce a block before it can search its logs, and return none: asks once more for logs that headers promise. */
+  /** The logs of each block. A chain node may announce a block before it can search its logs, and return none: asks all again for logs that headers promise. */
   async #promisedLogs(headers: readonly Header[], ended: AbortSignal): Promise<readonly (readonly ContractLog[])[]> {
     const logs = await this.#logsOf(headers);
     const owed = headers.filter((header, index) => logs[index]?.length === 0 && this.#bloom.promises(header));
@@ -171,7 +171,8 @@ export class BlockReader {
   }
 
   async #logsOfOne(header: Header): Promise<readonly ContractLog[]> {
-    return this.#bloom.mayHold(header) ? this.#parseAll(await this.#blockLogs.read(header)) : [];
+    if (!this.#bloom.mayHold(header)) return [];
+    return this.#parseAll(await this.#blockLogs.read(header, this.#bloom.promises(header)));
   }
 
   async #readRange(range: BlockRange): Promise<Round> {

@@ -98,7 +98,12 @@ test("halves a range that the endpoint refuses, and loses nothing", async () => 
   provider.current = passAll;
 });
 
-test("finds the block of a batch with one request, and none if the range lacks it", async () => {
+test("finds the block of a batch at any endpoint, newest blocks first, and none if the range lacks it", async () => {
+  const { current } = provider;
+  provider.current = async (request, pass) => {
+    if (request.method === "eth_getLogs") expect(request.isPromised).toBe(true);
+    return current(request, pass);
+  };
   const [first, wanted, last] = [0, 70, count - 1].flatMap((index) => committed[index] ?? []);
   if (first === undefined || wanted === undefined || last === undefined) throw new Error("too few batches");
   const range = { from: first.blockNumber, to: last.blockNumber };
@@ -106,12 +111,13 @@ test("finds the block of a batch with one request, and none if the range lacks i
   expect(await ledger.findBatch(wanted, { ...range, to: wanted.blockNumber - 1 }, never)).toBeUndefined();
   expect(await ledger.findBatch({ ...wanted, firstSequence: count + 1 }, range, never)).toBeUndefined();
   expect(await ledger.findBatch({ ...wanted, address: `0x${"ab".repeat(20)}` }, range, never)).toBeUndefined();
-  expect(asked).toHaveLength(4);
+  expect(asked).toEqual(["16", "32", "32", "38", "90", "90"]);
   expect(await ledger.findBatch(wanted, { from: 1, to: 0 }, never)).toBeUndefined();
-  expect(asked).toHaveLength(4);
+  expect(asked).toHaveLength(6);
+  provider.current = passAll;
 });
 
-test("looks for a batch in halves of a range that the endpoint refuses", async () => {
+test("looks for a batch in parts that the endpoint answers, and keeps their size for the next search", async () => {
   const { current } = provider;
   provider.current = async (request, pass) => {
     const answer = await current(request, pass);
@@ -122,6 +128,10 @@ test("looks for a batch in halves of a range that the endpoint refuses", async (
   const range = { from: 1, to: await ledger.finalBlockNumber(never) };
   for (const wanted of committed.slice(-20))
     expect(await ledger.findBatch(wanted, range, never)).toBe(wanted.blockNumber);
+  const last = { address: committed[0]?.address ?? "0x", firstSequence: count };
+  asked = [];
+  expect(await ledger.findBatch(last, range, never)).toBe(committed.at(-1)?.blockNumber);
+  expect(asked).toHaveLength(1);
   provider.current = async (request, pass) =>
     request.method === "eth_getLogs" ? Promise.reject(new Error("pruned")) : pass();
   await expect(

@@ -4,27 +4,35 @@ import type { BatchStart } from "../../../ports/ledger.ts";
 import type { BlockRange, Rpc } from "../endpoint/rpc.ts";
 import { RpcFailure } from "../endpoint/rpc-failure.ts";
 import { publishedSignature } from "./parse-log.ts";
+import type { RangeSize } from "./range-size.ts";
 
 export interface BatchSearch {
   readonly rpc: Rpc;
   readonly registry: Address;
   readonly batch: BatchStart;
+  /** The blocks of one request: what the endpoint answered to earlier searches. */
+  readonly size: RangeSize;
   readonly signal: AbortSignal;
 }
 
-/** See the port's findBatch. Asks for halves of a range that the endpoint refuses. @throws RpcFailure. */
-export async function findBatch(range: BlockRange, search: BatchSearch): Promise<number | undefined> {
-  const { from, to } = range;
-  const { rpc, registry, batch, signal } = search;
-  if (from > to || signal.aborted) return undefined;
-  try {
-    const filter = { address: registry, signatures: [publishedSignature], batch };
-    const answer = await untilAborted(rpc.logs(range, filter), signal);
-    const [log] = answer?.logs ?? [];
-    return log && Number(log.blockNumber);
-  } catch (error) {
-    if (from === to || !(error instanceof RpcFailure) || error.kind === "unreached") throw error;
-    const middle = (from + to) >>> 1; // Most gaps are near the head.
-    return (await findBatch({ from: middle + 1, to }, search)) ?? findBatch({ from, to: middle }, search);
+/** See the port's findBatch. Begins at the newest block, near which most gaps are, and asks all endpoints until one returns the batch. @throws RpcFailure. */
+export async function findBatch(
+  { from, to }: BlockRange,
+  { rpc, registry, batch, size, signal }: BatchSearch,
+): Promise<number | undefined> {
+  const filter = { address: registry, signatures: [publishedSignature], batch, isPromised: true };
+  let end = to;
+  while (end >= from && !signal.aborted) {
+    const part = { from: Math.max(from, end - size.blocks + 1), to: end };
+    try {
+      const answer = await untilAborted(rpc.logs(part, filter), signal);
+      const [log] = answer?.logs ?? [];
+      if (log !== undefined) return Number(log.blockNumber);
+      end = part.from - 1;
+      size.onAnswer(0);
+    } catch (error) {
+      if (!(error instanceof RpcFailure) || error.kind === "unreached" || !size.onRefusal()) throw error;
+    }
   }
+  return undefined;
 }
