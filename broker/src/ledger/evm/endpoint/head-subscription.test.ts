@@ -104,3 +104,20 @@ test.each([
   await refreshed;
   expect(asked).toEqual(expected);
 });
+
+test("keeps one subscription if the subscriber ends during a renewal and the next one begins", async () => {
+  const unsubscribed = createDeferred<unknown>();
+  const asked: string[] = [];
+  const { subscription, endpoint, clock } = createSubscription(async (method) => {
+    asked.push(method);
+    return asked.length === 2 ? unsubscribed.promise : `0x${asked.length}`;
+  });
+  const end = await subscription.start(() => {}, endpoint);
+  const renewed = subscription.refresh(new Endpoint(connection, clock));
+  await end();
+  const starting = subscription.start(() => {}, endpoint);
+  unsubscribed.resolve(true);
+  await Promise.all([starting, renewed]);
+  expect(asked.filter((method) => method === "eth_subscribe")).toHaveLength(3);
+  expect(asked.filter((method) => method === "eth_unsubscribe")).toHaveLength(2);
+});

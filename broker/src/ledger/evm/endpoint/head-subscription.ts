@@ -111,8 +111,9 @@ export class HeadSubscription {
     if (listener === undefined || !endpoint.connection.canNotify) return;
     const id = await this.#options.ask(endpoint, { method: "eth_subscribe", params: ["newHeads"] });
     this.#refusal = undefined;
-    if (this.#listener === listener) this.#place = { endpoint, id };
-    else await this.#unsubscribe({ endpoint, id }); // The subscriber ended meanwhile.
+    // The subscriber may have ended meanwhile, and the next one may have subscribed already.
+    if (this.#listener === listener && this.#place === undefined) this.#place = { endpoint, id };
+    else await this.#unsubscribe({ endpoint, id });
   }
 
   #onRefusal(endpoint: Endpoint, error: RpcAnswerError): void {
