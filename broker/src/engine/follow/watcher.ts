@@ -158,7 +158,12 @@ export class Watcher {
     }
     this.#hasLost = false;
     logger.warn("index rolled back", place);
-    health.warn(isSame ? "the database lost a part of the index" : "the chain took back blocks that were final");
+    // The node that rolled back knows why. Its log says so.
+    health.warn(
+      isSame
+        ? "the database lost a part of the index"
+        : "the chain took back blocks that were final, or another node read blocks again because the index lacked their events",
+    );
   }
 }
 
