@@ -174,8 +174,8 @@ export class Group {
   }
 
   /**
-   * As {@link findHead}, for readers that begin at the index. No rollback can remove the oldest block that this node has seen, so an index without it was
-   * emptied by another node. This node may have yet to notice that, and then the group is not closed.
+   * As {@link findHead}, for readers that begin at the index, and for callers that miss something in it. No rollback can remove the oldest block that this
+   * node has seen, so an index without it was emptied by another node. This node may have yet to notice that, and then the group is not closed.
    * @throws BrokerError 200205 for an index that was emptied and is not rebuilt yet: readers would begin before events of the past.
    */
   async findLiveHead(): Promise<IndexHead | undefined> {
@@ -191,16 +191,18 @@ export class Group {
     return (await this.findHead())?.generation ?? 0;
   }
 
-  findTopic(name: TopicName): Promise<Topic | undefined> {
-    return this.#store.findTopic(this.id, name);
+  /** @throws BrokerError 200205 if {@link findLiveHead} throws it, since a missing topic may be in the index again soon. */
+  async findTopic(name: TopicName): Promise<Topic | undefined> {
+    const topic = await this.#store.findTopic(this.id, name);
+    if (topic === undefined) await this.findLiveHead();
+    return topic;
   }
 
-  /** @throws BrokerError 100101; 200205 if {@link findLiveHead} throws it, since the topic may be in the index again soon. */
+  /** @throws BrokerError 100101; 200205 as {@link findTopic}. */
   async getTopic(name: TopicName): Promise<Topic> {
     const topic = await this.findTopic(name);
-    if (topic !== undefined) return topic;
-    await this.findLiveHead();
-    throw new BrokerError("topicNotExist", { details: quote(name) });
+    if (topic === undefined) throw new BrokerError("topicNotExist", { details: quote(name) });
+    return topic;
   }
 
   /**

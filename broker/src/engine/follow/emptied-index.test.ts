@@ -5,6 +5,7 @@ import { createDeferred } from "../../lib/deferred.ts";
 import { type Logger, silentLogger } from "../../lib/logger.ts";
 import { untilAborted } from "../../lib/until-aborted.ts";
 import type { Ledger } from "../../ports/ledger.ts";
+import { publish } from "../testing/publish.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
@@ -66,6 +67,29 @@ it("a node that has not noticed that the index was emptied begins no subscriptio
   await cluster.run(cluster.publish(0, "a", "new"));
   await cluster.clock.advance(5_000);
   expect(textsOf(cluster, id)).toEqual(["new"]);
+});
+
+it("a node that has not noticed that the index was emptied misses no topic and no event", async () => {
+  const cluster = await TestCluster.start(2, { delayMs: () => 10 });
+  onTestFinished(() => cluster.stopAll());
+  const call = { topic: "a", groupId: undefined };
+  await cluster.run(cluster.node(0).broker.open(call));
+  const eventId = await cluster.run(cluster.publish(0, "a", "1"));
+  await cluster.clock.advance(5_000);
+  await cluster.shared.store.rollBack(defaultGroupId, undefined);
+  const { broker } = cluster.node(1);
+  const asked: readonly Promise<unknown>[] = [
+    broker.exist(call),
+    broker.state(call),
+    broker.open(call),
+    broker.list({ groupId: undefined, pageIndex: 0, pageSize: 10 }),
+    broker.getEvent({ eventId, groupId: undefined }),
+    publish(broker, { ...call, content: new Uint8Array([1]), extensions: [] }),
+  ];
+  const outcomes = asked.map((one) => one.catch((error: unknown) => error));
+  expect(await cluster.run(Promise.all(outcomes))).toMatchObject(asked.map(() => ({ code: 200_205 })));
+  await cluster.clock.advance(10_000);
+  expect(await cluster.run(broker.exist(call))).toBe(true);
 });
 
 describe("while an emptied index is rebuilt", () => {

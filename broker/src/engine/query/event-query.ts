@@ -28,7 +28,7 @@ export class EventQuery {
 
   /**
    * Events of topics for which `mayFind` returns false count as missing. @throws BrokerError 100300 to 100304; 200205, 200208 or 200209 if neither the store
-   * nor the chain gives the event.
+   * nor the chain gives the event; 200205 also for a missing event if {@link Group.findLiveHead} throws it.
    */
   async get(group: Group, eventId: string, mayFind: MayFind = () => true): Promise<PlacedEvent> {
     const find: Find<Event & Placed> = async (place) => {
@@ -60,13 +60,13 @@ export class EventQuery {
       const found = await find({ topic: topic.name, sequence });
       if (found?.blockNumber === blockNumber) return found;
     }
+    // Read the stored head: another node may have indexed more than this node has seen, or have emptied the index.
+    const head = (await group.findLiveHead())?.blockNumber ?? -1;
     const vanished = await this.#options.store.findVanished(group.id, { digest: topicDigest, sequence, blockNumber });
     if (vanished !== undefined && mayFind(vanished.topic)) {
       const details = `${quote(eventId)} was taken back by a reorganisation of the chain`;
       throw new BrokerError("eventNotExist", { details });
     }
-    // Read the stored head: another node may have indexed more than this node has seen.
-    const head = (await this.#options.store.findHead(group.id))?.blockNumber ?? -1;
     if (blockNumber > head)
       throw new BrokerError("eventBeyondHead", { details: `block ${blockNumber}, the chain is at ${head}` });
     throw new BrokerError("eventNotExist", { details: quote(eventId) });

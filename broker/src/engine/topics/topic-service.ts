@@ -72,7 +72,7 @@ export class TopicService {
     return this.#options.groups.get(call.groupId).getTopic(name);
   }
 
-  /** Lists the topics whose names are in one of the ranges; all if left out. */
+  /** Lists the topics whose names are in one of the ranges; all if left out. @throws BrokerError 100104; 200205 if {@link Group.findLiveHead} throws it. */
   async list(call: ListCall, ranges?: readonly NameRange[]): Promise<ListResult> {
     const { pageIndex } = call;
     if (!Number.isSafeInteger(pageIndex) || pageIndex < 0) {
@@ -82,6 +82,7 @@ export class TopicService {
     const pageSize = toPageSize(call.pageSize);
     const offset = Math.min(pageIndex * pageSize, Number.MAX_SAFE_INTEGER);
     const page = await this.#options.store.listTopics(group.id, { offset, limit: pageSize, ranges });
+    await group.findLiveHead(); // Another node may have emptied the index.
     return { ...page, pageIndex, pageSize };
   }
 
