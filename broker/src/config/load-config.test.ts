@@ -159,10 +159,17 @@ describe("loadConfig", () => {
       'STELE_ACCESS: an object has the name "a" twice, and only the last would count',
     ],
     [
-      { argv: ["--groups", '[{"id": "1", "id": "2"}]'] },
+      {
+        argv: ["--groups", '[{"id": "1", "id": "2", "signer": {"privateKeyEnv": "STELE_K"}}]'],
+        env: { STELE_K: "0x1" },
+      },
       '--groups: an object has the name "id" twice, and only the last would count',
     ],
-    [{ argv: ["--config", "f"] }, "config file f cannot be used: ENOENT: no such file: f"],
+    [
+      { env: { STELE_GROUPS: '[{"id": "1"', STELE_K: "0x1" } },
+      "STELE_GROUPS: the value is not a JSON array of 1 to 32 groups",
+    ],
+    [{ argv: ["--config", "f"], env: { STELE_K: "0x1" } }, "config file f cannot be used: ENOENT: no such file: f"],
     [
       { env: { STELE_CONTENT_BYTES_MAX: "118000", STELE_TRANSACTION_BYTES_MAX: "120000" } },
       "STELE_TRANSACTION_BYTES_MAX must be at least 122608 to carry the longest event (contentBytesMax and extensionsBytesMax)",

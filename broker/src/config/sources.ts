@@ -33,6 +33,8 @@ export interface Sources {
 interface Source {
   readonly given: ReadonlyMap<string, GivenValue>;
   readonly problems: readonly string[];
+  /** Whether a value could not be read. It may refer to variables, which must not count as unknown. */
+  readonly isUnread?: boolean;
 }
 
 const configFileVariable = "STELE_CONFIG";
@@ -50,6 +52,7 @@ export function readSources(table: SettingsTable, environment: Environment): Sou
   const fromFile = path === undefined ? emptySource : readFileSource(table, path, environment.readFile);
   const given = new Map([...fromFile.given, ...fromEnvironment.given, ...fromFlags.given]);
   const referredTo = variablesReferredTo(table, given);
+  const isUnread = [fromFlags, fromEnvironment, fromFile].some((source) => source.isUnread);
   return {
     action: flags.action,
     given,
@@ -57,7 +60,7 @@ export function readSources(table: SettingsTable, environment: Environment): Sou
     variables: pickVariables(environment.env, referredTo),
     problems: [
       ...flags.problems,
-      ...unknownVariables.filter(({ name }) => !referredTo.includes(name)).map(({ problem }) => problem),
+      ...unknownVariables.filter(({ name }) => !isUnread && !referredTo.includes(name)).map(({ problem }) => problem),
       ...fromFile.problems,
       ...fromEnvironment.problems,
       ...fromFlags.problems,
@@ -74,18 +77,22 @@ function decodeTexts(
 ): Source {
   const given = new Map<string, GivenValue>();
   const problems: string[] = [];
+  let isUnread = false;
   for (const [name, setting] of Object.entries(table)) {
     const origin = toOrigin(name);
     const text = textOf(origin);
     if (text === undefined) continue;
     try {
-      given.set(name, { value: setting.decode(text), origin });
+      const value = setting.decode(text);
+      given.set(name, { value, origin });
+      if (setting.variablesOf !== undefined) isUnread ||= value === text;
     } catch (error) {
       if (!(error instanceof RepeatedName)) throw error;
+      isUnread = true;
       problems.push(`${origin}: ${error.message}`);
     }
   }
-  return { given, problems };
+  return { given, problems, isUnread };
 }
 
 function findUnknownVariables(
@@ -114,7 +121,7 @@ function readFileSource(table: SettingsTable, path: string, readFile: Environmen
     content = parseJson(json);
   } catch (error) {
     const reason = error instanceof Error ? withLine(error.message, json) : String(error);
-    return { given: new Map(), problems: [`config file ${path} cannot be used: ${reason}`] };
+    return { given: new Map(), problems: [`config file ${path} cannot be used: ${reason}`], isUnread: true };
   }
   if (typeof content !== "object" || content === null || Array.isArray(content)) {
     return { given: new Map(), problems: [`config file ${path} cannot be used: it does not hold a JSON object`] };
