@@ -240,6 +240,7 @@ describe("a client", () => {
   it.each<[string, unknown, string, (stele: Stele) => Promise<unknown>]>([
     ["a publish", {}, "no result of a publish", (stele) => stele.publish("t", "x")],
     ["publishMany", {}, "no result of a publish", firstOutcome],
+    ["a publish", { status: "SUCCESS" }, "no result of a publish", (stele) => stele.publish("t", "x")],
     ["a list of topics", {}, "no page of topics", (stele) => stele.topics().next()],
     ["a page of topics", {}, "no page of topics", (stele) => stele.list()],
     ["state", "x", "a result that is not an object", (stele) => stele.state("t")],

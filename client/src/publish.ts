@@ -152,8 +152,9 @@ function withDoubt(outcome: PublishOutcome, isDoubtful: boolean): PublishOutcome
 
 function toPublished(base: string, result: unknown): Published {
   const { topic, eventId, status } = toObject(base, result) as SendResult; // The broker guarantees this shape.
-  if (status === "SUCCESS") return { topic, eventId };
-  if (typeof status !== "string") throw toProtocolError(base, "no result of a publish");
+  const isPublished = status === "SUCCESS";
+  if (isPublished && typeof eventId === "string") return { topic, eventId };
+  if (isPublished || typeof status !== "string") throw toProtocolError(base, "no result of a publish");
   throw new SteleError("transaction timed out, its fate is not known yet", { code: transactionTimeout, retry: true });
 }
 
