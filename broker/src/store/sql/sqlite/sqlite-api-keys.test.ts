@@ -235,3 +235,21 @@ it("refuses to read roles after an older copy was written over their file", asyn
   await expect(keys.readRoles(1)).rejects.toThrow("replaced by older ones");
   await keys.stop();
 });
+
+it("finds changed roles without reading their rules, and parses many roles in slices", async () => {
+  const file = temporaryFile();
+  const keys = createSqliteApiKeys(file);
+  await keys.start();
+  const rules = Array.from({ length: 100 }, () => ({ effect: "allow", actions: ["read"], filter: "a/#" }) as const);
+  for (let index = 0; index < 200; index += 1) await keys.putRole({ name: `role-${index}`, rules }, 200);
+  const native = await openNative(file);
+  const plan = native.prepare("explain query plan select sum(checksum) from access_roles").all();
+  native.close();
+  expect(JSON.stringify(plan)).toContain("COVERING INDEX access_roles_by_checksum");
+  let turns = 0;
+  const turning = setInterval(() => (turns += 1), 0);
+  expect((await keys.readRoles(0))?.roles).toHaveLength(200);
+  clearInterval(turning);
+  expect(turns).toBeGreaterThan(2);
+  await keys.stop();
+});
