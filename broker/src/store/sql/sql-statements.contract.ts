@@ -121,7 +121,7 @@ export function testSqlStatements(name: string, create: () => Promise<SqlBackend
     await store.stop();
   });
 
-  it(`${name} reads and changes the rows of at most 1,000 batches or owners with each statement of a rollback`, async () => {
+  it(`${name} reads and changes the rows of at most 1,000 batches, topics or owners with each statement of a rollback`, async () => {
     let rowsMost = 0;
     let rows = 0;
     const backend = countStatements(await create(), ({ rows: read, numAffectedRows = 0n }) => {
@@ -135,7 +135,8 @@ export function testSqlStatements(name: string, create: () => Promise<SqlBackend
     const batches = Array.from({ length: 2_001 }, (_, index) =>
       batchOf(topic, { block: 5, index, sequence: index + 1, count: 1 }),
     );
-    await store.applyBlocks(group, [blockOf(1, { opened: [topicOf(topic, 1)] }), blockOf(5, { batches })]);
+    const opened = batches.map((_, index) => topicOf(parseTopicName(`b/${index}`), index + 2));
+    await store.applyBlocks(group, [blockOf(1, { opened: [topicOf(topic, 1)] }), blockOf(5, { opened, batches })]);
     for (const page of chunksOf(rowsBeyond(2_001), 500)) {
       await database.relaxed
         .insertInto("subscriptions")
@@ -163,9 +164,9 @@ export function testSqlStatements(name: string, create: () => Promise<SqlBackend
         .execute();
     }
     [rowsMost, rows] = [0, 0];
-    expect(await store.rollBack(group, toRef(1))).toMatchObject({ eventCount: 2_001 });
+    expect(await store.rollBack(group, toRef(1))).toMatchObject({ eventCount: 2_001, topicCount: 2_001 });
     expect(rowsMost).toBe(1_000);
-    expect(rows).toBeGreaterThanOrEqual(8 * 2_001); // Also deletes and remembers batches.
+    expect(rows).toBeGreaterThanOrEqual(9 * 2_001); // Also deletes topics and batches, and remembers batches.
     await store.stop();
   });
 

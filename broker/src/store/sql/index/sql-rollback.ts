@@ -256,14 +256,26 @@ async function dropBatches(transaction: Transaction<Schema>, groupId: GroupId, a
   }
 }
 
+/** Deletes the topics after the first `keep`, in pages. Returns their number. */
 async function dropTopics(
   transaction: Transaction<Schema>,
   groupId: GroupId,
   keep: number | undefined,
 ): Promise<number> {
   if (keep === undefined) return 0;
-  const dropped = transaction.deleteFrom("topics").where("group_id", "=", groupId).where("ordinal", ">", keep);
-  return Number((await dropped.executeTakeFirst()).numDeletedRows);
+  const topics = transaction.selectFrom("topics").where("group_id", "=", groupId);
+  const { last } = await topics.select(({ fn }) => fn.max("ordinal").as("last")).executeTakeFirstOrThrow();
+  let count = 0;
+  for (let from = keep; from < (last ?? 0); from += rowsAtOnceMax) {
+    const { numDeletedRows } = await transaction
+      .deleteFrom("topics")
+      .where("group_id", "=", groupId)
+      .where("ordinal", ">", from)
+      .where("ordinal", "<=", from + rowsAtOnceMax)
+      .executeTakeFirstOrThrow();
+    count += Number(numDeletedRows);
+  }
+  return count;
 }
 
 function toVanishedRow(groupId: GroupId, batch: VanishedBatch): Insertable<VanishedTable> {
