@@ -5,6 +5,7 @@ import type { SessionStore } from "../../../ports/session-store.ts";
 import { createMemoryStore } from "../../../store/memory/memory-store.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestEngine } from "../../testing/test-engine.ts";
+import { withSessions } from "../../testing/with-sessions.ts";
 
 const count = 100;
 const keys = Array.from(
@@ -25,7 +26,7 @@ it.each(protocols)(
       return memory.sessions.detachSession(...call);
     };
     const engine = await TestEngine.start({
-      store: withMember(memory, "sessions", withMember(memory.sessions, "detachSession", detachSession)),
+      store: withSessions(memory, { detachSession }),
     });
     await engine.broker.open({ topic: "a", groupId: undefined });
     const peers = await Promise.all(keys.map((key) => connect(engine, protocol, key)));
@@ -75,7 +76,7 @@ it.each<[what: string, expiryMs: number, counts: readonly number[]]>([
   };
   const warnings: unknown[] = [];
   const engine = await TestEngine.start({
-    store: withMember(memory, "sessions", withMember(memory.sessions, "detachSession", detachSession)),
+    store: withSessions(memory, { detachSession }),
     logger: { ...silentLogger, warn: (__, fields) => void warnings.push(fields?.["count"]) },
   });
   const { attachment } = await connect(engine, "MQTT", "c");
@@ -85,17 +86,6 @@ it.each<[what: string, expiryMs: number, counts: readonly number[]]>([
   await engine.clock.advance(60_000);
   expect(warnings).toEqual(counts);
 });
-
-/** The same object with another member. */
-function withMember<Part extends object, Name extends keyof Part>(part: Part, name: Name, member: Part[Name]): Part {
-  return new Proxy(part, {
-    get: (target, asked) => {
-      if (asked === name) return member;
-      const own: unknown = Reflect.get(target, asked, target);
-      return typeof own === "function" ? (own.bind(target) as unknown) : own;
-    },
-  });
-}
 
 /** Connects a client, which subscribes if its session is new. */
 async function connect(engine: TestEngine, protocol: (typeof protocols)[number], key: string) {
