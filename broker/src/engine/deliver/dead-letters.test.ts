@@ -8,7 +8,7 @@ import type { AttemptOutcome, Notification } from "../../ports/sink.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
-import { withCalls } from "../testing/with-sessions.ts";
+import { withCalls } from "../../lib/with-calls.ts";
 
 let engine: TestEngine;
 afterEach(() => engine.stop());

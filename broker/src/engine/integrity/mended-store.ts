@@ -1,8 +1,8 @@
 import { BrokerError } from "@stele/wire";
 import type { Subscription, SubscriptionId } from "../../domain/subscription.ts";
 import type { Logger } from "../../lib/logger.ts";
+import { withCalls } from "../../lib/with-calls.ts";
 import type { Store } from "../../ports/store.ts";
-import { overrideStore } from "../override-store.ts";
 import type { Mender } from "./mender.ts";
 import type { Troubles } from "./troubles.ts";
 
@@ -24,7 +24,7 @@ export function createMendedStore(store: Store, { mender, troubles, logger }: Me
     for (const id of ids) if (troubles.damagedRows.has(id) && !damaged.has(id)) troubles.clear(id);
     return rows;
   };
-  return overrideStore(store, {
+  return withCalls(store, {
     findBatch: (groupId, event) => mender.read(groupId, () => store.findBatch(groupId, event)),
     readBatches: (groupId, range) => mender.read(groupId, () => store.readBatches(groupId, range)),
     countEventsAfter: (groupId, topic, after) =>

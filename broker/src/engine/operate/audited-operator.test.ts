@@ -10,7 +10,7 @@ import type { PublishOutcome } from "../broker.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { secretNamed } from "../testing/secret-named.ts";
 import { TestEngine } from "../testing/test-engine.ts";
-import { withCalls } from "../testing/with-sessions.ts";
+import { withCalls } from "../../lib/with-calls.ts";
 import type { SubscriptionOrder } from "./calls.ts";
 import type { Operator } from "./operator.ts";
 

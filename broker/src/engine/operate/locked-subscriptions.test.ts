@@ -5,7 +5,7 @@ import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { secretNamed } from "../testing/secret-named.ts";
 import { TestEngine } from "../testing/test-engine.ts";
-import { withCalls } from "../testing/with-sessions.ts";
+import { withCalls } from "../../lib/with-calls.ts";
 import type { SubscriptionOrder } from "./calls.ts";
 
 const url = "http://receiver/";

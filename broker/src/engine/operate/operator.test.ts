@@ -5,7 +5,7 @@ import type { Store } from "../../ports/store.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
-import { withCalls } from "../testing/with-sessions.ts";
+import { withCalls } from "../../lib/with-calls.ts";
 import type { EventBound, SubscriptionOrder } from "./calls.ts";
 
 let engine: TestEngine;

@@ -3,7 +3,7 @@ import type { SubscriptionState } from "../../domain/subscription.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { TestEngine } from "../testing/test-engine.ts";
-import { withCalls } from "../testing/with-sessions.ts";
+import { withCalls } from "../../lib/with-calls.ts";
 
 /** States that a store derives when it reads a row; it writes others. */
 const derived = new Map<string, SubscriptionState>();

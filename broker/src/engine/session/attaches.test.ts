@@ -6,7 +6,8 @@ import { testCaller } from "../testing/as-caller.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 import type { Store } from "../../ports/store.ts";
-import { withCalls, withSessions } from "../testing/with-sessions.ts";
+import { withCalls } from "../../lib/with-calls.ts";
+import { withSessions } from "../testing/with-sessions.ts";
 
 const will: WillOrder = {
   delayMs: 0,

@@ -6,7 +6,7 @@ import type { Attachment } from "../broker.ts";
 import { publish } from "../testing/publish.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
-import { withCalls } from "../testing/with-sessions.ts";
+import { withCalls } from "../../lib/with-calls.ts";
 
 let engine: TestEngine;
 /** Reads of the index by sessions: how many are in progress, the most at once, and all. */

@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { withCalls } from "../../engine/testing/with-sessions.ts";
+import { withCalls } from "../../lib/with-calls.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import { TimeSlices } from "../../lib/time-slices.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";

@@ -4,7 +4,7 @@ import { createDeferred } from "../../../lib/deferred.ts";
 import type { Broker } from "../../../engine/broker.ts";
 import type { Operator } from "../../../engine/operate/operator.ts";
 import { TestEngine } from "../../../engine/testing/test-engine.ts";
-import { withCalls } from "../../../engine/testing/with-sessions.ts";
+import { withCalls } from "../../../lib/with-calls.ts";
 import { proofsRunningMax, receiverOrdersRunningMax, searchesRunningMax } from "../../limits.ts";
 import { serve } from "../../testing/serve.ts";
 
