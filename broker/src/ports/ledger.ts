@@ -1,3 +1,4 @@
+import type { BlockRange } from "../domain/block-range.ts";
 import type { GroupId } from "../domain/group-id.ts";
 import type { Address, Hash } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
@@ -236,11 +237,7 @@ export interface Ledger {
   /** A final block as `follow` returns it, for callers that can do without the block; undefined if the chain is not that high. @throws 200205. */
   readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined>;
   /** The block from `range.from` to `range.to` that has the batch; undefined if the chain returns none, or if `signal` aborts. @throws 200205. */
-  findBatch(
-    batch: BatchStart,
-    range: { readonly from: number; readonly to: number },
-    signal: AbortSignal,
-  ): Promise<number | undefined>;
+  findBatch(batch: BatchStart, range: BlockRange, signal: AbortSignal): Promise<number | undefined>;
   /**
    * The batches at these places, which must ascend and be in final blocks. Leaves out places for which the chain returns no batch, or a malformed one,
    * but not a batch beyond the limits: settings may have allowed more when it was indexed.

@@ -1,5 +1,6 @@
 import { MalformedError, toHexText } from "@stele/eth";
 import { type BatchEvent, decodeEvents, merkleRoot } from "@stele/wire";
+import type { BlockRange } from "../domain/block-range.ts";
 import { commonEventRules, findBreach } from "../domain/event-rules.ts";
 import type { Address } from "../domain/topic.ts";
 import { RpcFailure } from "../ledger/evm/endpoint/rpc-failure.ts";
@@ -72,11 +73,7 @@ async function* readLogs(chain: ChainClient, place: ReadRange): AsyncGenerator<C
 }
 
 /** The logs of a range of blocks; undefined if the range is too large for the node. */
-async function askForLogs(
-  chain: ChainClient,
-  topic: Pick<ReadRange, "registry" | "address">,
-  range: { readonly from: number; readonly to: number },
-) {
+async function askForLogs(chain: ChainClient, topic: Pick<ReadRange, "registry" | "address">, range: BlockRange) {
   try {
     return await chain.logs(topic, range);
   } catch (error) {

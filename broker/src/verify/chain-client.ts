@@ -1,6 +1,7 @@
 import { topicAbi } from "@stele/contracts";
 import { toQuantity } from "@stele/eth/node";
 import { decodeFunctionResult, encodeFunctionData } from "viem/utils";
+import type { BlockRange } from "../domain/block-range.ts";
 import { blockNumberMax } from "../domain/position.ts";
 import type { Address, Hash } from "../domain/topic.ts";
 import { EndpointAddress } from "../ledger/evm/endpoint/address.ts";
@@ -96,7 +97,7 @@ export class ChainClient {
   /** The logs of a topic's batches in these blocks, both ends included. */
   async logs(
     { registry, address }: { readonly registry: Address; readonly address: Address },
-    range: { readonly from: number; readonly to: number },
+    range: BlockRange,
   ): Promise<readonly RpcLog[]> {
     const filter = {
       address: registry,

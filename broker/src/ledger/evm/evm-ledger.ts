@@ -1,5 +1,6 @@
 import { Signer } from "@stele/eth/node";
 import { BrokerError, isBrokerError, quote } from "@stele/wire";
+import type { BlockRange } from "../../domain/block-range.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Address, Hash } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
@@ -22,7 +23,7 @@ import type {
   TopicOpening,
 } from "../../ports/ledger.ts";
 import { pause } from "../../lib/pause.ts";
-import { type BlockRange, isEmbedded, Rpc } from "./endpoint/rpc.ts";
+import { isEmbedded, Rpc } from "./endpoint/rpc.ts";
 import { isFeeCapped, RpcFailure, toBrokerError } from "./endpoint/rpc-failure.ts";
 import type { EvmLedgerOptions } from "./evm-ledger-options.ts";
 import {

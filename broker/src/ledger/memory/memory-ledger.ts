@@ -1,4 +1,5 @@
 import { BrokerError, quote } from "@stele/wire";
+import type { BlockRange } from "../../domain/block-range.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Address, Hash } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
@@ -186,7 +187,7 @@ class MemoryLedger implements Ledger {
 
   async findBatch(
     { address, firstSequence }: BatchStart,
-    { from, to }: { readonly from: number; readonly to: number },
+    { from, to }: BlockRange,
     signal: AbortSignal,
   ): Promise<number | undefined> {
     if (signal.aborted) return undefined;

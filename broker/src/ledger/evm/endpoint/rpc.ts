@@ -1,4 +1,5 @@
 import { type Hex, toHex, toQuantity } from "@stele/eth/node";
+import type { BlockRange } from "../../../domain/block-range.ts";
 import type { Address, Hash } from "../../../domain/topic.ts";
 import type { CheckedIndexEntries, CheckedState, DamagedBlock, StatePlace } from "../../../ports/chain-check.ts";
 import type { BatchStart, Outage } from "../../../ports/ledger.ts";
@@ -15,11 +16,6 @@ export interface KnownTransaction {
   readonly data: Uint8Array;
   /** Parts of the calldata that also occur in its logs. */
   readonly logged: readonly Uint8Array[];
-}
-
-export interface BlockRange {
-  readonly from: number;
-  readonly to: number;
 }
 
 /** An EIP-1193 provider: the embedded chain, or `request` of any viem transport. */

@@ -1,3 +1,4 @@
+import type { BlockRange } from "../../../domain/block-range.ts";
 import type { Address } from "../../../domain/topic.ts";
 import { chunksOf } from "../../../lib/chunks.ts";
 import type { Logger } from "../../../lib/logger.ts";
@@ -11,7 +12,7 @@ import { CommittedReader } from "./committed-reader.ts";
 import { LogBloom } from "../log-bloom.ts";
 import { type ContractLog, logSignatures, parseLog } from "./parse-log.ts";
 import { type HeldBlock, hold, type PushedBlocks } from "./pushed-blocks.ts";
-import type { BlockRange, Header, Rpc } from "../endpoint/rpc.ts";
+import type { Header, Rpc } from "../endpoint/rpc.ts";
 import { RpcFailure } from "../endpoint/rpc-failure.ts";
 import type { RpcLog } from "../endpoint/rpc-log.ts";
 

@@ -1,8 +1,9 @@
+import type { BlockRange } from "../../../domain/block-range.ts";
 import type { Address } from "../../../domain/topic.ts";
 import { untilAborted } from "../../../lib/until-aborted.ts";
 import { createLoopSlices } from "../../../lib/system/loop-slices.ts";
 import type { BatchPlace, CommittedBatch } from "../../../ports/ledger.ts";
-import type { BlockRange, Rpc } from "../endpoint/rpc.ts";
+import type { Rpc } from "../endpoint/rpc.ts";
 import { RpcFailure } from "../endpoint/rpc-failure.ts";
 import { findFault } from "./batch-verifier.ts";
 import type { BlockLogs } from "./block-logs.ts";

@@ -1,7 +1,8 @@
+import type { BlockRange } from "../../../domain/block-range.ts";
 import type { Address } from "../../../domain/topic.ts";
 import { untilAborted } from "../../../lib/until-aborted.ts";
 import type { BatchStart } from "../../../ports/ledger.ts";
-import type { BlockRange, Rpc } from "../endpoint/rpc.ts";
+import type { Rpc } from "../endpoint/rpc.ts";
 import { RpcFailure } from "../endpoint/rpc-failure.ts";
 import { publishedSignature } from "./parse-log.ts";
 import type { RangeSize } from "./range-size.ts";

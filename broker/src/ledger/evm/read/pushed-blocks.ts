@@ -1,6 +1,7 @@
 import { toHex } from "@stele/eth/node";
+import type { BlockRange } from "../../../domain/block-range.ts";
 import type { Address } from "../../../domain/topic.ts";
-import type { BlockRange, Header } from "../endpoint/rpc.ts";
+import type { Header } from "../endpoint/rpc.ts";
 import { type ContractLog, parseRawLog } from "./parse-log.ts";
 import type { PushedBlock } from "./pushed-block.ts";
 
