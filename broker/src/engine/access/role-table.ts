@@ -1,11 +1,13 @@
 import { adminRole, noRights, type StoredRole } from "../../domain/access-role.ts";
 import type { AccessRule } from "../../domain/access-rule.ts";
+import { inSlices, TimeSlices, type Turns } from "../../lib/time-slices.ts";
 import type { ApiKeys } from "../../ports/api-keys.ts";
 
 export interface RoleTableOptions {
   readonly apiKeys: Pick<ApiKeys, "readRoles">;
   /** The roles of the config file, and the built-in admin role. They override stored roles of the same name. */
   readonly roles: ReadonlyMap<string, readonly AccessRule[]>;
+  readonly clock: Turns;
 }
 
 /** A role that keys can have. */
@@ -23,24 +25,31 @@ export interface Role {
 /** The rules of each role of the config file and of the store; the store's as of the last applied read, which `KeyRing` repeats every 0.4 s. */
 export class RoleTable {
   readonly #options: RoleTableOptions;
-  readonly #stored = new Map<string, StoredRole>();
+  readonly #slices: TimeSlices;
+  #stored: ReadonlyMap<string, StoredRole> = new Map();
   #revision = 0;
 
   constructor(options: RoleTableOptions) {
     this.#options = options;
+    this.#slices = new TimeSlices(options.clock);
   }
 
-  /** Reads changes from the store. Returns a function that applies them and returns the names of the changed roles. */
+  /**
+   * Reads changes from the store, and compares roles in slices: there may be 100,000 rules. Returns a function that applies the changes and returns the names
+   * of the changed roles. Call it before the next read.
+   */
   async read(): Promise<() => ReadonlySet<string>> {
     const read = await this.#options.apiKeys.readRoles(this.#revision);
+    const changed = new Set<string>();
+    if (read === undefined) return () => changed;
+    const stored = new Map(read.roles.map((role) => [role.name, role]));
+    await inSlices(new Set([...this.#stored.keys(), ...stored.keys()]), this.#slices, (name) => {
+      if (!isSame(this.#stored.get(name), stored.get(name))) changed.add(name);
+    });
     return () => {
-      if (read === undefined) return new Set();
       this.#revision = read.revision;
-      const former = new Map(this.#stored);
-      this.#stored.clear();
-      for (const role of read.roles) this.#stored.set(role.name, role);
-      const names = new Set([...former.keys(), ...this.#stored.keys()]);
-      return new Set([...names].filter((name) => !isSame(former.get(name), this.#stored.get(name))));
+      this.#stored = stored;
+      return changed;
     };
   }
 
