@@ -18,6 +18,8 @@ const earlyFetchMs = 5_000;
  * tokens of other issuers, and with known keys, must still be verified.
  */
 const waitingMax = 200;
+/** How long a read may take, in milliseconds, before it counts as failed. A fetch ends earlier, but nothing ends a read of a disk that hangs. */
+const readMsMax = 10_000;
 /** How long the broker trusts the known keys while it cannot read them again. */
 export const keysTrustedMsMax = 3_600_000;
 
@@ -72,7 +74,7 @@ export class Issuer {
   /** Calls `onChanged` after each read that shows that a key was removed, and when the keys were read too long ago to be trusted. */
   async start(onChanged: () => void): Promise<void> {
     this.#onChanged = onChanged;
-    await this.#refresh();
+    await this.#refreshInTime();
     this.#checkTrust();
     this.#running = this.#run();
   }
@@ -80,7 +82,6 @@ export class Issuer {
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
-    await this.#refreshing;
   }
 
   trusts(thumbprint: string): boolean {
@@ -118,7 +119,7 @@ export class Issuer {
     if (isEarly && this.#refreshing === undefined) return known;
     if (this.#waiting >= waitingMax) return undefined;
     this.#waiting += 1;
-    await this.#refresh();
+    await this.#refreshInTime();
     this.#waiting -= 1;
     return this.#matching(kid);
   }
@@ -136,7 +137,7 @@ export class Issuer {
       const isTroubled = this.#trouble.reason !== undefined;
       await pause(this.#parts.clock, isTroubled ? Math.min(periodMs, retryMs) : periodMs, signal);
       if (signal.aborted) return;
-      await this.#refresh();
+      await this.#refreshInTime();
       this.#checkTrust();
     }
   }
@@ -145,6 +146,16 @@ export class Issuer {
     const isTrusted = this.findFault() === undefined;
     if (this.#wasTrusted && !isTrusted) this.#onChanged();
     this.#wasTrusted = isTrusted;
+  }
+
+  /** Reads the keys. Leaves a read that hangs behind: until it ends, later calls wait for it too, since each read of a disk needs a thread. Never rejects. */
+  async #refreshInTime(): Promise<void> {
+    const ended = new AbortController();
+    const late = pause(this.#parts.clock, readMsMax, ended.signal, this.#stopping.signal);
+    const isLate = await Promise.race([this.#refresh(), late.then(() => true)]);
+    ended.abort();
+    if (isLate === true && !this.#stopping.signal.aborted)
+      this.#trouble.failed(new Error(`the read has not ended after ${readMsMax / 1_000} s`));
   }
 
   /** Reads the keys; concurrent calls share one read. Never rejects. */

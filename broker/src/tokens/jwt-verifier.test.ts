@@ -251,6 +251,24 @@ describe("keys", () => {
     expect(verifier.findWarning()).toBeUndefined();
   });
 
+  it("whose read hangs count as unreadable after ten seconds, and are no longer trusted after an hour", async () => {
+    const { promise, resolve } = createDeferred<void>();
+    answering = promise;
+    await clock.advance(70_000);
+    expect(verifier.findWarning()).toContain("the read has not ended after 10 s");
+    const next = await TestIssuer.create(issuer.name, "two");
+    const token = await next.sign({ exp: seconds() + 100_000 });
+    const [verdict] = await Promise.all([judge(token), clock.advance(10_000)]);
+    expect(verdict).toMatchObject({ status: "undecided" });
+    await clock.advance(keysTrustedMsMax);
+    expect([changes, reads]).toEqual([1, 2]);
+    documents[place] = toKeySet(next);
+    resolve();
+    await clock.advance(60_000);
+    expect(await judge(token)).toMatchObject({ status: "verified" });
+    expect(verifier.findWarning()).toBeUndefined();
+  });
+
   it("are reported once when they are no longer trusted, so that connections with their tokens end", async () => {
     documents[place] = undefined;
     await clock.advance(keysTrustedMsMax);
