@@ -13,9 +13,9 @@ async function untilAnsweredBy(node: FakeNode, set: EndpointSet): Promise<void> 
   await vi.waitFor(check, { timeout: 20_000, interval: 10 });
 }
 
-function createSet(nodes: readonly FakeNode[]): EndpointSet {
+function createSet(nodes: readonly FakeNode[], speed = 25): EndpointSet {
   const addresses = nodes.map((node) => node.url());
-  return new EndpointSet({ addresses, clock: new FastClock(25), logger: silentLogger, timeoutMs: 20_000 });
+  return new EndpointSet({ addresses, clock: new FastClock(speed), logger: silentLogger, timeoutMs: 20_000 });
 }
 
 /** Makes the node answer the method `broken` with "0x", like a chain node that has no number to return. */
@@ -132,6 +132,23 @@ it("asks the next endpoint for promised logs if the first one returns none, and 
   expect(await set.request({ method: "eth_getLogs" })).toEqual([]);
   second.answer = ({ id }) => ({ id, error: { code: -32000, message: "pruned" } });
   expect(await set.request(call)).toEqual([]);
+  await set.close();
+});
+
+it("does not wait for promised logs of an endpoint that has not answered two requests for logs", async () => {
+  await using first = await FakeNode.start();
+  await using second = await FakeNode.start();
+  second.answer = ({ id, method }) =>
+    method === "eth_getLogs" ? undefined : { id, result: second.chain.answer(method) };
+  const set = createSet([first, second], 5); // The endpoint counts as late for twelve seconds.
+  await untilAnsweredBy(first, set);
+  for (let count = 0; count < 3; count += 1) {
+    expect(await set.request({ method: "eth_getLogs", isPromised: true })).toEqual([]);
+    const checks = second.count("eth_blockNumber");
+    const check = (): void => expect(second.count("eth_blockNumber")).toBeGreaterThan(checks); // It is not on hold then.
+    await vi.waitFor(check, { timeout: 20_000, interval: 10 });
+  }
+  expect(second.count("eth_getLogs")).toBe(2);
   await set.close();
 });
 

@@ -115,6 +115,8 @@ export class EndpointSet implements EvmProvider {
     let refusal: RpcAnswerError | undefined;
     const empty: T[] = [];
     for (const endpoint of this.#order(method)) {
+      // An endpoint without answers must not delay that of another one.
+      if (empty.length > 0 && (endpoint.reason !== undefined || endpoint.isLate(method))) continue;
       try {
         const answer = await ask(endpoint);
         if (isPromised !== true || !endsEmpty(answer)) return answer;

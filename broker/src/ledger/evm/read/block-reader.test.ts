@@ -62,6 +62,17 @@ test("pauses once for all blocks of a round whose promised logs are left out, an
   expect(marksOf(await reader.read(range))).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
 });
 
+test("asks each endpoint for the logs of an old range if the first one has none", async () => {
+  const { node, rpc, reader } = createReader(400);
+  const { requestAll } = node;
+  node.requestAll = async (calls) => {
+    const [header, logs] = await requestAll.call(node, calls);
+    return [header, calls.at(-1)?.isPromised === true ? logs : []];
+  };
+  const range = { after: await rpc.header(0), to: 400, blocksMax: 16, head: 400, header: undefined, ended: never };
+  expect(marksOf(await reader.read(range))).toHaveLength(16);
+});
+
 test("asks each endpoint for promised logs that the first one left out", async () => {
   const { node, rpc, clock, reader, warnings } = createReader(2);
   const { request } = node;
