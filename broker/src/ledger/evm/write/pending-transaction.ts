@@ -6,6 +6,8 @@ import { type Effect, type TransactionEvent, transition } from "./transaction-tr
 /** When a transaction was requested, and when it is checked, in milliseconds of the monotonic clock. */
 export interface PendingPlace {
   readonly at: number;
+  /** Since when this process tracks it, if it comes from the journal; else since `at`. */
+  readonly trackedSince?: number;
   /** Its position among the calls; 0 if it comes from the journal. */
   readonly order: number;
   readonly lookUpAt: number;
@@ -17,6 +19,7 @@ export interface PendingPlace {
  */
 export class PendingTransaction {
   readonly at: number;
+  readonly trackedSince: number;
   readonly order: number;
   /** When to ask for its receipt unless its logs arrive earlier. */
   lookUpAt: number;
@@ -25,9 +28,10 @@ export class PendingTransaction {
   #state: TransactionState;
   readonly #outcome: Deferred<Inclusion> = createDeferred<Inclusion>();
 
-  constructor(state: TransactionState, { at, order, lookUpAt }: PendingPlace) {
+  constructor(state: TransactionState, { at, trackedSince = at, order, lookUpAt }: PendingPlace) {
     this.#state = state;
     this.at = at;
+    this.trackedSince = trackedSince;
     this.order = order;
     this.lookUpAt = lookUpAt;
   }

@@ -27,7 +27,7 @@ export function recoverTransaction(
     wasFinal,
     isAnswered: true,
   };
-  return new PendingTransaction(state, { at, order: 0, lookUpAt: now });
+  return new PendingTransaction(state, { at, trackedSince: now, order: 0, lookUpAt: now });
 }
 
 type Prices = Pick<ReturnType<typeof parseTransaction>, "type" | "maxFeePerGas" | "maxPriorityFeePerGas" | "gasPrice">;

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { SenderWorld } from "../testing/sender-world.ts";
+import { TestJournal } from "../testing/writer-world.ts";
 
 const deadlineMs = 30_000;
 
@@ -19,6 +20,23 @@ it("names the oldest transaction that no block has when callers have waited for 
   sender.onRound({ logs: [] });
   await clock.advance(10_000);
   expect(sender.trouble.find()).toBeUndefined();
+});
+
+it("names an old transaction that a reorg removed only when no block has had it again for that time", async () => {
+  const world = new SenderWorld({ deadlineMs, journal: new TestJournal() });
+  const { node, clock, sender } = world;
+  node.includeMax = 1;
+  world.readUpTo = 1;
+  await world.send(1, { logsExpected: undefined });
+  await world.timeUntil(() => sender.unfinished === 0);
+  await clock.advance(10 * deadlineMs);
+  node.included.clear();
+  node.includeMax = 0;
+  sender.onReorganised(0);
+  await clock.advance(deadlineMs - 100);
+  expect([sender.unfinished, sender.trouble.find()]).toEqual([1, undefined]);
+  await clock.advance(100);
+  expect(sender.trouble.find()).toMatch(/^no block has the transaction with nonce 0 /);
 });
 
 it("names a refusal that an operator has to remedy, until the endpoint accepts a transaction", async () => {

@@ -39,7 +39,8 @@ export class TransactionTrouble {
   find(): string | undefined {
     const { clock, inFlight, deadlineMs, waitRemedy } = this.#options;
     const since = clock.monotonic() - deadlineMs;
-    const late = inFlight.all().filter(({ at }) => at <= since);
+    // A restart or a reorg brings back old transactions. Most are in a block, or are soon.
+    const late = inFlight.all().filter(({ trackedSince }) => trackedSince <= since);
     const [oldest] = late.toSorted((left, right) => left.at - right.at);
     if (oldest !== undefined) return `${describe(oldest, clock)}: ${waitRemedy}`;
     return this.#refusal && `the chain refuses transactions (since ${this.#refusal.since}): ${this.#refusal.reason}`;
