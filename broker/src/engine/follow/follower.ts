@@ -87,7 +87,7 @@ export class Follower {
    * rolls the index back to the block before it; otherwise the gap is after the head.
    */
   async #mend(name: TopicName, signal: AbortSignal): Promise<void> {
-    const { ledger, store, rollBack, logger } = this.#parts;
+    const { ledger, store, rollBack, logger, health } = this.#parts;
     const { groupId } = ledger;
     ledger.forgetBlocks();
     const head = this.#head?.number ?? -1;
@@ -104,6 +104,7 @@ export class Follower {
     this.#indexer.forgetNames();
     await rollBack(to);
     this.#head = to;
+    health.warn(`the index lacked events of block ${blockNumber}, and the broker read blocks again from there`);
   }
 
   /** Whether `follow` returns the batch as well: chain nodes behind one address may disagree, and a rollback in vain would deliver events again. */

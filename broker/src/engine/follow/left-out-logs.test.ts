@@ -116,6 +116,13 @@ it("rolls back only to the block before the topic's next event, even if the chai
   await gappy.publish("a", "4");
   await gappy.expectLast("1", "2", "3", "4");
   expect(gappy.mended).toEqual([gap]);
+  const warnings = gappy.cluster.nodes.map(({ broker }) => broker.health()[0]?.warning);
+  expect(new Set(warnings)).toEqual(
+    new Set([
+      expect.stringContaining(`lacked events of block ${gap},`),
+      expect.stringContaining("lacked their events"),
+    ]),
+  );
 });
 
 it("rolls back once it can read the left-out events, and not in vain", async () => {
