@@ -140,6 +140,14 @@ test("looks for a batch in parts that the endpoint answers, and keeps their size
   provider.current = passAll;
 });
 
+test("asks all endpoints for batches that the first one has deleted", async () => {
+  provider.current = async (request, pass) =>
+    request.method === "eth_getLogs" && request.isPromised !== true ? [] : pass();
+  const some = [0, 20, 36, 80].flatMap((index) => committed[index] ?? []);
+  expect(await ledger.readCommitted(some, never)).toEqual(some);
+  provider.current = passAll;
+});
+
 test("omits a batch that the endpoint has pruned, and returns the rest", async () => {
   const gone = committed[10]?.blockNumber;
   provider.current = async (request, pass) => {

@@ -84,12 +84,12 @@ export class CommittedReader {
     return logs;
   }
 
+  /** The blocks have logs: if an endpoint returns none, it may have deleted them. */
   async #ask({ from, to }: BlockRange): Promise<readonly ContractLog[]> {
     const { rpc, registry, blockLogs } = this.#options;
+    const filter = { address: registry, signatures: [publishedSignature], isPromised: true };
     const raws =
-      from === to
-        ? await blockLogs.read(await rpc.header(from))
-        : (await rpc.logs({ from, to }, { address: registry, signatures: [publishedSignature] })).logs;
+      from === to ? await blockLogs.read(await rpc.header(from), true) : (await rpc.logs({ from, to }, filter)).logs;
     return raws.flatMap((raw) => listOf(parseLog(raw, registry)));
   }
 
