@@ -4,7 +4,7 @@ import type { Clock } from "../../../ports/clock.ts";
 export interface RpcCall {
   readonly method: string;
   readonly params?: readonly unknown[];
-  /** Whether the result should be a list that is not empty: an {@link EndpointSet} asks the next endpoint while it is. */
+  /** Whether the result should be neither null nor an empty list: while it is, an {@link EndpointSet} asks the next endpoint. */
   readonly isPromised?: boolean | undefined;
 }
 

@@ -135,6 +135,18 @@ it("asks the next endpoint for promised logs if the first one returns none, and 
   await set.close();
 });
 
+it("asks the next endpoint for a promised receipt that the first one does not have", async () => {
+  await using first = await FakeNode.start();
+  await using second = await FakeNode.start();
+  const method = "eth_getTransactionReceipt";
+  first.answer = ({ id, method: asked }) => ({ id, result: asked === method ? null : first.chain.answer(asked) });
+  const set = createSet([first, second]);
+  await untilAnsweredBy(first, set);
+  expect(await set.request({ method })).toBe(null);
+  expect(await set.request({ method, isPromised: true })).toBe(second.chain.answer(method));
+  await set.close();
+});
+
 it("does not wait for promised logs of an endpoint that has not answered two requests for logs", async () => {
   await using first = await FakeNode.start();
   await using second = await FakeNode.start();

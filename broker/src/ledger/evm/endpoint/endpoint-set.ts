@@ -340,9 +340,9 @@ function isMaybeDone(failures: ReadonlyMap<Endpoint, EndpointError>): boolean {
   return [...failures.values()].some((failure) => failure.reach === "unknown");
 }
 
-/** Whether an answer, or the last of several, is an empty list. */
+/** Whether an answer, or the last of several, is null or an empty list. */
 function endsEmpty(answer: unknown): boolean {
-  return Array.isArray(answer) && (answer.length === 0 || endsEmpty(answer.at(-1)));
+  return answer === null || (Array.isArray(answer) && (answer.length === 0 || endsEmpty(answer.at(-1))));
 }
 
 function isForNext(error: unknown): error is EndpointError {

@@ -85,9 +85,10 @@ export class BlockRpc {
     }
   }
 
+  /** Asks for something that the chain has: if an endpoint does not, it may have deleted it. */
   async #ask(method: string, ...params: readonly unknown[]): Promise<unknown> {
     try {
-      const answer = this.#provider.request({ method, params }).then((result) => ({ result }));
+      const answer = this.#provider.request({ method, params, isPromised: true }).then((result) => ({ result }));
       const given = await untilAborted(answer, this.#signal);
       if (given === undefined) throw new RpcFailure("connection", "no answer in time", { cause: undefined });
       return given.result;

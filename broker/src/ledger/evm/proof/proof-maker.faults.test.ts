@@ -142,6 +142,13 @@ describe("ProofMaker with faults", () => {
     expect(asked.filter((method) => method === "eth_getBlockReceipts")).toHaveLength(1);
   });
 
+  test("makes a proof if another endpoint has the block and the receipts that the first one has deleted", async () => {
+    const provider: EvmProvider = {
+      request: async (call) => (call.isPromised === true ? chain.provider.request(call) : null),
+    };
+    await expect(prove({ provider, registry: chain.registry }, batch, 1)).resolves.toBeDefined();
+  });
+
   test("makes no proof of an event that the block does not contain", async () => {
     const maker = new ProofMaker({ provider: chain.provider, registry: chain.registry });
     const place = { address: chain.registry, blockNumber: batch.blockNumber, firstSequence: 1_000, index: 0 };
