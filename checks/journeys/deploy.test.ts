@@ -68,6 +68,11 @@ it.runIf(findProgram("systemd-analyze") !== undefined)("systemd accepts the unit
   });
 });
 
+it("the unit lets the broker list the addresses of its machine, which it compares before each callback", () => {
+  const [, families = ""] = /^RestrictAddressFamilies=(.*)$/m.exec(read("stele.service")) ?? [];
+  expect(families.split(" ")).toEqual(expect.arrayContaining(["AF_INET", "AF_INET6", "AF_UNIX", "AF_NETLINK"]));
+});
+
 it.runIf(findProgram("helm") !== undefined)("the chart passes helm lint, and runs without root", () => {
   const chart = join(folder, "chart");
   execFileSync("helm", ["lint", "--strict", chart]);
