@@ -87,6 +87,7 @@ it("a tail gets the event `end` when the broker stops, and continues after its r
 });
 
 const [, documented = ""] = /```html\n([\s\S]*?)```/.exec(manual) ?? [];
+const documentedFor = (url: string): string => documented.replace("http://127.0.0.1:8080", url);
 
 /** A page that reads a tail by `fetch`, which lets a page set headers; EventSource does not. */
 const fetchPage = (url: string): string => `<!doctype html><pre></pre><script type="module">
@@ -115,7 +116,7 @@ describe.runIf(canRunChromium)("pages in Chromium (need Debian's chromium-headle
   });
 
   it("the page of docs/tail.md shows events by EventSource, without a gap over a restart of the broker", async () => {
-    const html = documented.replace("/tail", `${world.broker.url}/tail`);
+    const html = documentedFor(world.broker.url);
     page = await browser.newPage();
     const begun = page.waitForResponse((response) => response.url().includes("/tail"));
     await page.goto(pages.add("/", html));
@@ -142,7 +143,7 @@ describe.runIf(canRunChromium)("pages in Chromium (need Debian's chromium-headle
     await using closed = await embeddedWorld.start();
     page = await browser.newPage();
     const reported = page.waitForEvent("console", (message) => message.text().includes("/tail"));
-    await page.goto(pages.add("/closed.html", documented.replace("/tail", `${closed.broker.url}/tail`)));
+    await page.goto(pages.add("/closed.html", documentedFor(closed.broker.url)));
     expect((await reported).text()).toContain("blocked by CORS policy");
   });
 });
