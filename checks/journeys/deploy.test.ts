@@ -41,6 +41,11 @@ describe("the Containerfile", () => {
     );
   });
 
+  it("docs/deploy.md builds the image in a format that keeps the health check", () => {
+    const page = readFileSync(new URL("../../docs/deploy.md", import.meta.url), "utf8");
+    expect(/^podman build (.*)$/m.exec(page)?.[1]).toMatch(/^--format docker -f deploy\/Containerfile /);
+  });
+
   const running = useWorld(embeddedWorld);
 
   it("the Containerfile has a health check that exits with 0 at a running broker, and with 1 where none listens", async () => {
