@@ -1,7 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { errorCatalogue } from "@stele/wire";
-import { headerBytesMax } from "./limits.ts";
+import { headerBytesMax, headersMax } from "./limits.ts";
 import { isAnswering } from "./shared/is-answering.ts";
 
 interface ClientError extends Error {
@@ -16,9 +16,10 @@ interface Answer {
 }
 
 const answers: Readonly<Record<string, Answer>> = {
+  // Later versions of Node, such as 22.23 and 24.22, refuse too many headers by this code too. With earlier ones, the server counts them itself.
   HPE_HEADER_OVERFLOW: {
     status: 431,
-    details: `the request line and headers are over ${headerBytesMax} bytes; send long content in the body of a POST`,
+    details: `the request has more than ${headersMax} headers, or its request line and headers are over ${headerBytesMax} bytes; send long content in the body of a POST`,
   },
   HPE_INVALID_URL: { status: 400, details: "the request line has a character that is not escaped" },
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, details: "the request did not arrive in time" },
