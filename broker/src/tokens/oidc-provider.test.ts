@@ -80,7 +80,8 @@ describe("log-ins are unavailable, and the log says why, if the provider", () =>
       () =>
         (answer = (_, response) => {
           response.writeHead(200, { "content-type": "application/json" });
-          const write = (): void => void (response.destroyed || response.write("x".repeat(65_536), write));
+          const write = (error?: Error | null): void =>
+            void (error || response.destroyed || response.write("x".repeat(65_536), write));
           write();
         }),
       "more than 262144 bytes",
