@@ -1,4 +1,4 @@
-import { chownSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chownSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -18,4 +18,11 @@ it.runIf(process.getuid?.() === 0).each([
   chownSync(folder, other, other);
   expect(auditCommand({ auditLog }, { time: 0, action: "key create" })).toBe("");
   expect(statSync(auditLog).uid).toBe(uid);
+});
+
+it("begins a new line in a file that ends within a line, as after a full disk", () => {
+  const auditLog = join(folder, "audit.log");
+  writeFileSync(auditLog, '{"time":"1970');
+  expect(auditCommand({ auditLog }, { time: 0, action: "key create" })).toBe("");
+  expect(readFileSync(auditLog, "utf8")).toMatch(/^\{"time":"1970\n\{.*\}\n$/);
 });

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, writeSync } from "node:fs";
+import { closeSync, existsSync, openSync, writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import type { Config } from "../config/settings.ts";
 import type { CleanupStack } from "../lib/cleanup-stack.ts";
@@ -7,7 +7,7 @@ import { giveToFolderOwner } from "../lib/system/file-owner.ts";
 import { standardOutput } from "../lib/system/standard-output.ts";
 import type { AuditLine, AuditLog } from "../ports/audit-log.ts";
 import type { Clock } from "../ports/clock.ts";
-import { auditFileFlags, auditFileMode } from "../telemetry/audit-file.ts";
+import { auditFileFlags, auditFileMode, auditLineStart } from "../telemetry/audit-file.ts";
 import { FileAuditLog, formatAuditLine, OutputAuditLog } from "../telemetry/audit-log.ts";
 
 /** Value of `auditLog` for the standard output. */
@@ -54,7 +54,7 @@ function appendTo(path: string, text: string): void {
   const file = openSync(path, auditFileFlags, auditFileMode);
   try {
     if (isNew) giveToFolderOwner(path);
-    writeSync(file, text);
+    writeFileSync(file, auditLineStart(path) + text); // Unlike one write, fails if only a part fits on the disk.
   } finally {
     closeSync(file);
   }

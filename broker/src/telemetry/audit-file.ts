@@ -1,12 +1,27 @@
 import { type FileHandle, lstat, open } from "node:fs/promises";
 import { constants } from "node:fs";
 import { describeFileError } from "../lib/system/file-owner.ts";
+import { readPlainFileEnd } from "../lib/system/plain-file.ts";
 
 /** These flags follow no link: somebody who may write to the folder could lead the lines elsewhere. With them, opening a named pipe waits for no reader. */
 export const auditFileFlags =
   constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK | constants.O_NOFOLLOW;
 /** Only the owner may read and write the file. */
 export const auditFileMode = 0o600;
+const lineEnd = 0x0a;
+
+/**
+ * Text to write before the next line of a file: a line end if the file ends within a line, as after a full disk or a kill. Empty for a pipe, and if this user
+ * may not read the file.
+ */
+export function auditLineStart(path: string): string {
+  try {
+    const end = readPlainFileEnd(path, 1);
+    return end.length === 0 || end[0] === lineEnd ? "" : "\n";
+  } catch {
+    return "";
+  }
+}
 
 /** Appends to a file. If somebody moves the file away, begins a new one at the path. */
 export class AuditFile {

@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 
 /** Without `O_NONBLOCK`, opening a pipe would wait for a writer, for ever if there is none. */
@@ -23,6 +23,19 @@ export function readPlainFile(path: string): Buffer {
     const stats = fstatSync(opened);
     if (!stats.isFile() && !stats.isDirectory()) throw new Error(`${path} is no file`);
     return readFileSync(opened);
+  } finally {
+    closeSync(opened);
+  }
+}
+
+/** Reads the last `bytesMax` bytes of a file. @throws Error for anything that is no file. */
+export function readPlainFileEnd(path: string, bytesMax: number): Buffer {
+  const opened = openSync(path, flags);
+  try {
+    const stats = fstatSync(opened);
+    if (!stats.isFile()) throw new Error(`${path} is no file`);
+    const bytes = Buffer.alloc(Math.min(bytesMax, stats.size));
+    return bytes.subarray(0, readSync(opened, bytes, 0, bytes.length, stats.size - bytes.length));
   } finally {
     closeSync(opened);
   }
