@@ -13,7 +13,7 @@ import { toEngineLimits } from "./limits.ts";
 import { checkPlaces, closeAll, type ListenerAddress, listenAll } from "./listen.ts";
 import { createListeners, placesOf } from "./listeners.ts";
 import { checkBeforeEmptying, explainStart, startEmbedded } from "./own-chain.ts";
-import { startWatches } from "./watches.ts";
+import { startWatches, watchFiles } from "./watches.ts";
 import { loadSecretKeys } from "./secrets.ts";
 import {
   addressOfNode,
@@ -76,7 +76,7 @@ export interface RunningServer {
   readonly failure: Promise<Error>;
   /**
    * Stops accepting, finishes what is in progress within the configured deadline, writes the cursors and closes.
-   * @throws the first failure; Error that names a part that hangs.
+   * @throws the first failure; Error that names a part that hangs; FileLostError, without closing anything, if a file of the chain or the store is gone.
    */
   stop(): Promise<void>;
 }
@@ -143,10 +143,14 @@ async function start(config: Config, context: StartContext): Promise<RunningServ
   cleanup.add(() => closeAll(listeners, delayMs), "listeners");
   // Before the first answer: from then on, a client may rely on the data in the folder.
   engine.confirm();
+  const [hasChain, hasStore] = [chain !== undefined, engine.storeFile() !== undefined];
+  const files = await watchFiles({ folder, clock, cleanup, hasChain, hasStore });
   addresses = await listenAll(listeners, logger);
   serveBackups({ ...engine, logger, cleanup, clock });
   signal?.throwIfAborted();
-  const stop = (): Promise<void> => {
+  const stop = async (): Promise<void> => {
+    const lost = await files.findLost();
+    if (lost !== undefined) throw lost;
     delayMs = config.shutdownDelayMs;
     const graceMs = delayMs + config.shutdownDeadlineMs;
     engine.stopWithin(graceMs);
@@ -157,7 +161,7 @@ async function start(config: Config, context: StartContext): Promise<RunningServ
     listeners: addresses,
     health: () => broker.groupHealth(),
     dataDir: folder.path("."),
-    failure: engine.failure,
+    failure: Promise.race([engine.failure, files.lost]),
     stop,
   };
 }

@@ -5,9 +5,11 @@ import type { ProcessTrouble } from "../engine/group-life.ts";
 import type { CleanupStack } from "../lib/cleanup-stack.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { SystemClock } from "../lib/system/clock.ts";
+import { createDeferred } from "../lib/deferred.ts";
 import type { DataFolder } from "../lib/system/data-folder.ts";
 import { DescriptorWatch } from "../lib/system/descriptor-watch.ts";
 import { DiskWatch } from "../lib/system/disk-watch.ts";
+import { type FileLostError, FileWatch } from "../lib/system/file-watch.ts";
 import type { MetricsRegistry } from "../telemetry/metrics.ts";
 
 interface WatchParts {
@@ -33,6 +35,21 @@ export async function startWatches(config: Config, parts: WatchParts): Promise<(
     const warnings = [warning, disk.warning].filter((text) => text !== undefined);
     return { reason, warning: warnings.length === 0 ? undefined : warnings.join("; ") };
   };
+}
+
+interface FileWatchParts extends Pick<WatchParts, "folder" | "clock" | "cleanup"> {
+  readonly hasChain: boolean;
+  readonly hasStore: boolean;
+}
+
+/** Watches the files of the chain and the store, as far as they are in the folder. `lost` resolves if somebody takes one away. */
+export async function watchFiles({ folder, clock, cleanup, hasChain, hasStore }: FileWatchParts) {
+  const lost = createDeferred<FileLostError>();
+  const files = [...(hasChain ? [chainFile(folder)] : []), ...(hasStore ? [storeFile(folder)] : [])];
+  const watch = new FileWatch({ files, clock, onLost: lost.resolve });
+  await watch.start();
+  cleanup.add(() => watch.stop(), "watch of files");
+  return { lost: lost.promise, findLost: () => watch.findLost() };
 }
 
 /** Bytes of the chain, the store and their logs, as far as they are files in the folder. */

@@ -1,0 +1,66 @@
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, renameSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { startBroker } from "../harness/broker-process.ts";
+import { Client } from "../harness/client.ts";
+import { createTempFolder } from "../harness/temp-folder.ts";
+
+const topic = "lost/a";
+const gone = /^stele: \S+(chain|store)\.sqlite was moved, deleted or replaced while the broker had it open/m;
+
+describe("a data folder that is taken away from a running broker", () => {
+  it("the broker ends and says so; moved back, the folder has every acknowledged event", async () => {
+    using folder = createTempFolder();
+    const [dataDir, away] = [join(folder.path, "data"), join(folder.path, "away")];
+    await using broker = await startBroker({ dataDir });
+    await using client = new Client(broker.url);
+    await client.open(topic);
+    const { eventId } = await client.publish(topic, "kept");
+    renameSync(dataDir, away);
+    expect(await broker.exited).toMatchObject({ code: 1, stderr: expect.stringMatching(gone) });
+    renameSync(away, dataDir);
+    await using again = await startBroker({ dataDir });
+    await using client2 = new Client(again.url);
+    expect(await client2.getEvent(eventId)).toMatchObject({ topic });
+  });
+
+  it.each(["ends by itself", "is stopped at once"])(
+    "a broker whose folder another one has replaced %s, and leaves the files of the other as they are",
+    async (how) => {
+      using folder = createTempFolder();
+      const [dataDir, away, other] = [join(folder.path, "data"), join(folder.path, "away"), join(folder.path, "other")];
+      const event = await fillAndKill(other);
+      const before = readAll(other);
+      await using broker = await startBroker({ dataDir });
+      renameSync(dataDir, away);
+      renameSync(other, dataDir);
+      if (how === "is stopped at once") broker.signal("SIGTERM");
+      expect(await broker.exited).toMatchObject({ code: 1, stderr: expect.stringMatching(gone) });
+      expect(readAll(dataDir)).toEqual(before);
+      await using again = await startBroker({ dataDir });
+      await using client = new Client(again.url);
+      expect(await client.getEvent(event)).toMatchObject({ topic });
+    },
+  );
+});
+
+/** Publishes an event and kills the broker, so that the logs have the newest writes. Returns the eventId. */
+async function fillAndKill(dataDir: string): Promise<string> {
+  await using broker = await startBroker({ dataDir });
+  await using client = new Client(broker.url);
+  await client.open(topic);
+  const { eventId } = await client.publish(topic, "kept");
+  await broker.kill();
+  return eventId;
+}
+
+/** The digest of each file in a folder that has data. */
+function readAll(folder: string): Readonly<Record<string, string>> {
+  const digest = (name: string): string =>
+    createHash("sha256")
+      .update(readFileSync(join(folder, name)))
+      .digest("hex");
+  const names = readdirSync(folder).filter((name) => /\.(?:key|sqlite(?:-wal|-head)?)$/.test(name));
+  return Object.fromEntries(names.map((name) => [name, digest(name)]));
+}
