@@ -140,5 +140,5 @@ it.each([
   const sqlite = new DatabaseSync(copy);
   sqlite.exec(`UPDATE blocks SET header = ${header} WHERE number = (SELECT max(number) FROM blocks)`);
   sqlite.close();
-  await expect(start(copy)).rejects.toThrow(/header\.db is damaged: .* Restore it from a backup\.$/);
+  await expect(start(copy)).rejects.toThrow(/header\.db is damaged: .* Restore its folder from a backup\.$/);
 });

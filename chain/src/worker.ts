@@ -142,7 +142,9 @@ function toRefusal(file: string, error: unknown): ChainFileError {
   if (isTransientFault(error)) return explain(file, error);
   // The file could be opened, so the failure comes from its content.
   const reason = (error instanceof Error ? error.message : String(error)).replace(/\.?$/, ".");
-  return new ChainFileError(`The chain file ${file} is damaged: ${reason} Restore it from a backup.`, { cause: error });
+  return new ChainFileError(`The chain file ${file} is damaged: ${reason} Restore its folder from a backup.`, {
+    cause: error,
+  });
 }
 
 try {

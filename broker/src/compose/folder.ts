@@ -137,7 +137,7 @@ function checkChainLog(file: string): void {
   throw new Error(
     [
       `${file}-wal is damaged at byte ${damagedAt}: it holds the newest blocks, and those after that place would be lost.`,
-      `Restore the folder from a backup, ${basename(file)} and ${basename(file)}-wal together; delete nothing else in the data folder.`,
+      "Restore the data folder from a backup, as docs/backup.md#repair says; delete nothing in this one.",
       nothingChanged,
     ].join(" "),
   );
@@ -186,8 +186,8 @@ function withoutStore(folder: DataFolder): string {
   const file = storeFile(folder);
   return [
     `${file} is missing or empty, and ${basename(file)}-wal beside it holds the newest subscriptions: SQLite would delete them.`,
-    "Restore both from a backup.",
-    `To build the store anew from the chain, without subscriptions, move ${basename(file)}-wal away. ${nothingChanged}`,
+    `Move ${basename(file)}-wal away, and put ${basename(file)} of a backup in its place: see docs/backup.md#repair.`,
+    `To build the store anew from the chain, without subscriptions, only move ${basename(file)}-wal away. ${nothingChanged}`,
   ].join(" ");
 }
 

@@ -80,11 +80,14 @@ export async function checkBeforeEmptying(
   }
 }
 
+/** A backup of the chain alone ends before the newest blocks that the index and the head file know, so the broker would refuse it. */
+const restoreFolder = "Restore the data folder from a backup, as docs/backup.md#repair says.";
+
 function bothDamaged(folder: FolderOptions["folder"], reason: string): string {
   const [store, chain] = [storeFile(folder), chainFile(folder)];
   return [
     `${store} is damaged: the broker would have to rebuild the index from ${chain}, which may not have every event. ${reason}`,
-    `Restore both files from one backup, each with its -wal file where the backup has one; delete nothing else in the data folder. ${nothingChanged}`,
+    `Replace ${basename(store)} by that of a backup, as docs/backup.md#repair says, or restore the data folder from a backup. ${nothingChanged}`,
   ].join(" ");
 }
 
@@ -94,8 +97,7 @@ function bothDamaged(folder: FolderOptions["folder"], reason: string): string {
  */
 export function explainStart(error: unknown, file: string | undefined): unknown {
   if (file === undefined || !isBrokerError(error)) return error;
-  const remedy = `Restore ${file} from a backup, with its -wal file where the backup has one; delete nothing else in the data folder.`;
-  const message = `The chain in ${file} does not return what was written to it, and is perhaps damaged: ${error.message}. ${remedy}`;
+  const message = `The chain in ${file} does not return what was written to it, and is perhaps damaged: ${error.message}. ${restoreFolder}`;
   return new Error(message, { cause: error });
 }
 
@@ -109,7 +111,7 @@ function watchChain(
     onFailure(unwritable(file, cause));
   });
   chain.on("damage", (cause) => {
-    const message = `the chain's file ${file} is damaged: ${cause.message} Restore it from a backup, with its -wal file where the backup has one; delete nothing else in the data folder.`;
+    const message = `the chain's file ${file} is damaged: ${cause.message} ${restoreFolder}`;
     onFailure(new Error(message, { cause }));
   });
   chain.on("mismatch", (error) => logger.error("embedded chain disagreed with EthereumJS", { error }));

@@ -215,7 +215,7 @@ const anyEnd: Readonly<Record<string, Case>> = {
       damageIndex();
       remove(head);
     },
-    says: /store\.sqlite is damaged.*sqlite-head is missing.*Restore both files.*delete nothing/,
+    says: /store\.sqlite is damaged.*sqlite-head is missing.*Replace store\.sqlite by that of a backup/,
   },
   "neither chain nor store": {
     spoil: () => remove(...chain, ...store),
@@ -234,7 +234,7 @@ const anyEnd: Readonly<Record<string, Case>> = {
   },
   "the chain of another folder, with its head file": {
     spoil: () => take("other-stopped", [...chain, head, "signer.key"]),
-    says: /the chain has 0x.* there.*delete nothing/,
+    says: /the chain has 0x.* there.*Restore the data folder/,
   },
   "a store that is no database": {
     spoil: () => change("store.sqlite", (bytes) => void bytes.fill(7, 0, pageBytes)),
@@ -306,7 +306,7 @@ const stoppedOnly: Readonly<Record<string, Case>> = {
       damageBlock();
       damageIndex();
     },
-    says: /store\.sqlite is damaged.*chain\.sqlite.*Block \d+ of the chain is damaged.*Restore both files.*delete nothing/,
+    says: /store\.sqlite is damaged.*chain\.sqlite.*Block \d+ of the chain is damaged.*Replace store\.sqlite by that of a backup/,
   },
   "a store of a newer version": {
     spoil: () => changeStore("update schema_version set version = 99"),

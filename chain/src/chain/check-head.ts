@@ -46,7 +46,7 @@ function checkEnd(database: ChainDatabase, { file, known, newest }: Compared): v
 
 function remedyFor(file: string): string {
   return [
-    `Restore ${file} from a backup, with its -wal file where the backup has one; delete nothing of what is here.`,
+    "Restore its folder from a backup; delete nothing of what is here.",
     `To go on with this chain on purpose, without the events of later blocks: echo accept > ${headFileOf(file)}`,
   ].join(" ");
 }

@@ -7,7 +7,7 @@ import { explain, isInMemory, openDatabase } from "../storage/open-database.ts";
 import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from "../storage/schema.ts";
 import { checkHead } from "./check-head.ts";
 
-const ifDamaged = "if you changed nothing, the file is damaged: restore it from a backup.";
+const ifDamaged = "if you changed nothing, the file is damaged: restore its folder from a backup.";
 
 /**
  * Opens the chain's file, and creates its tables if it is new.

@@ -161,13 +161,13 @@ export function explain(file: string, cause: unknown): ChainFileError {
   const words = messageOf(cause);
   if (/locked|busy/i.test(words)) {
     return new ChainFileError(
-      `The chain file ${file} is in use by another process. Stop that process first, or use another file. If no process uses it, restore it from a backup.`,
+      `The chain file ${file} is in use by another process. Stop that process first, or use another file. If no process uses it, restore its folder from a backup.`,
       { cause },
     );
   }
   if (isDamaged(words)) {
     return new ChainFileError(
-      `The file ${file} is not a chain, or it is damaged (${words}). Restore it from a backup.`,
+      `The file ${file} is not a chain, or it is damaged (${words}). Restore its folder from a backup.`,
       { cause },
     );
   }
@@ -177,7 +177,7 @@ export function explain(file: string, cause: unknown): ChainFileError {
     });
   }
   return new ChainFileError(
-    `The chain file ${file} cannot be opened: ${words}. Check its owner, its mode and its disk; if it is damaged, restore it from a backup.`,
+    `The chain file ${file} cannot be opened: ${words}. Check its owner, its mode and its disk; if it is damaged, restore its folder from a backup.`,
     { cause },
   );
 }

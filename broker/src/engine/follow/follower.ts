@@ -146,7 +146,8 @@ export class Follower {
     return new Error(
       isFinal
         ? `The chain in chain.sqlite is not the one that the index of group ${groupId} was made from, or has lost blocks and is perhaps damaged: ${seen}. ` +
-            "Restore chain.sqlite from a backup, with chain.sqlite-wal where the backup has it; delete nothing else in the data folder."
+            "Restore the data folder from a backup, as docs/backup.md#repair says. To continue with this chain, without later events and without subscriptions, " +
+            "move store.sqlite and store.sqlite-wal away."
         : `The chain has none of the blocks that the index of group ${groupId} can roll back to: ${seen}. The broker tries again. ` +
             "If this error stays, the index was made from another chain: restore the chain that belongs to it, or give this chain a data folder of its own.",
     );

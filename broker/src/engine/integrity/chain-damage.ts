@@ -44,8 +44,7 @@ export class ChainDamage {
   get failure(): string | undefined {
     const where = this.#describe((one) => one.isLost);
     return (
-      where &&
-      `${where} The index has dropped events there (storeRetentionMs), so nobody can answer them: restore ${restored}`
+      where && `${where} The index has dropped events there (storeRetentionMs), so nobody can answer them: ${remedy}`
     );
   }
 
@@ -60,7 +59,7 @@ export class ChainDamage {
     if (reason === undefined) return undefined;
     return (
       `the chain's file is damaged in its state: ${reason} A block that needs this ends the broker: ` +
-      "restore chain.sqlite with its -wal file from a backup that has all its blocks, and delete nothing else in the data folder"
+      "restore the data folder from a backup, as docs/backup.md#repair says"
     );
   }
 
@@ -68,7 +67,7 @@ export class ChainDamage {
     const where = this.#describe((one) => !one.isLost);
     return (
       where &&
-      `${where} The broker answers from the index, but has no proofs for events of these blocks, and could not rebuild a lost index: restore ${restored}`
+      `${where} The broker answers from the index, but has no proofs for events of these blocks, and could not rebuild a lost index: ${remedy}`
     );
   }
 
@@ -82,5 +81,5 @@ export class ChainDamage {
   }
 }
 
-const restored =
-  "chain.sqlite with its -wal file from a backup that has these blocks, and delete nothing else in the data folder";
+/** With the events of a damaged block in its index, the broker mends the block, and keeps all later ones. A backup of the chain ends before them. */
+const remedy = "replace store.sqlite by that of a backup with these blocks, as docs/backup.md#repair says";

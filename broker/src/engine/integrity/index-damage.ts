@@ -1,7 +1,7 @@
 /** What an operator can do about damage that the chain cannot repair. */
 export const indexRemedy =
-  "Start the broker again, which builds the index anew where its tables do not fit each other. If the damage stays, restore store.sqlite, or the database, " +
-  "from a backup";
+  "Start the broker again, which builds the index anew where its tables do not fit each other. If the damage stays, replace store.sqlite by that of " +
+  "a backup, as docs/backup.md#repair says, or restore the database";
 
 /** Known damage of a group's index that could not be repaired from the chain. */
 export class IndexDamage {

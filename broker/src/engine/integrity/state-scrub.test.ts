@@ -47,7 +47,7 @@ test("a scrub checks the whole state, reports known damage only once, and clears
   const bad = await run({ damaged: ["a node is missing."], mended: 1 });
   expect(bad).toMatchObject({ checked: 30, damaged: 2, mended: 1, advice: chainDamage.warning });
   expect(bad.asked).toEqual([undefined, ...places]);
-  expect(chainDamage.warning).toMatch(/damaged in its state: a node is missing\. .*restore chain\.sqlite/);
+  expect(chainDamage.warning).toMatch(/damaged in its state: a node is missing\. .*restore the data folder/);
   await run({ damaged: ["a node is missing."], mended: 0 });
   expect(outcomes).toEqual(["mended", "unmended"]);
   expect(await run({ damaged: [], mended: 0 })).toMatchObject({ checked: 30, damaged: 0, advice: undefined });
@@ -62,6 +62,6 @@ test("damage of a block or of the state gives a warning, and lost events give a 
   expect(damage.warning).toMatch(/damaged in block 7: .*; the chain's file is damaged in its state: a node/);
   expect(damage.failure).toBeUndefined();
   damage.note(9, { reason, isLost: true });
-  expect(damage.failure).toMatch(/damaged in block 9: .*storeRetentionMs.*restore chain\.sqlite/);
+  expect(damage.failure).toMatch(/damaged in block 9: .*storeRetentionMs.*replace store\.sqlite/);
   expect(damage.warning).not.toContain("9");
 });
