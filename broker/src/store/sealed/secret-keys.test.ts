@@ -13,10 +13,10 @@ describe("parseSecretKeys", () => {
   });
 
   test.each([
-    ["", /^file holds no key; write one by: openssl rand -hex 32$/],
+    ["", /^file holds no key; restore the file from a backup, or for a new file make a key by: openssl rand -hex 32$/],
     ["# nothing\n", /^file holds no key/],
     [`${hex("ab")}\n${hex("cd").slice(2)}`, /^file, line 2: no key of 32 bytes/],
-    [`${hex("ab")}00`, /^file, line 1: no key/],
+    [`${hex("ab")}00`, /^file, line 1: no key of 32 bytes in hexadecimal or Base64; restore the file from a backup/],
     [base64.slice(1), /^file, line 1: no key/],
     ["hunter2", /^file, line 1: no key/],
     [`${hex("ab")}\n`.repeat(secretKeysMax + 1), /^file holds 17 keys; 16 is the limit$/],

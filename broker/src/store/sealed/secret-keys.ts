@@ -20,6 +20,8 @@ export const keyBytes = 32;
 /** Maximum number of keys in a file: the newest, and older keys that sealed existing secrets. */
 export const secretKeysMax = 16;
 
+/** A key that a broker has used before cannot be replaced: without it, the subscriptions with secrets stay locked. */
+const remedy = `restore the file from a backup, or for a new file make a key by: openssl rand -hex ${keyBytes}`;
 const idCharacters = 16;
 const hexKey = /^[0-9a-f]{64}$/i;
 const base64Key = /^[A-Za-z0-9+/]{43}=$/;
@@ -38,7 +40,7 @@ export function parseSecretKeys(text: string, source: string): readonly SecretKe
   const keys = lines
     .filter((line) => line.text !== "" && !line.text.startsWith("#"))
     .map((line) => toSecretKey(parseKey(line.text, `${source}, line ${line.number}`)));
-  if (keys.length === 0) throw new Error(`${source} holds no key; write one by: openssl rand -hex ${keyBytes}`);
+  if (keys.length === 0) throw new Error(`${source} holds no key; ${remedy}`);
   if (keys.length > secretKeysMax)
     throw new Error(`${source} holds ${keys.length} keys; ${secretKeysMax} is the limit`);
   return keys;
@@ -47,7 +49,5 @@ export function parseSecretKeys(text: string, source: string): readonly SecretKe
 function parseKey(text: string, place: string): Uint8Array {
   if (hexKey.test(text)) return Buffer.from(text, "hex");
   if (base64Key.test(text)) return Buffer.from(text, "base64");
-  throw new Error(
-    `${place}: no key of ${keyBytes} bytes in hexadecimal or Base64; make one by: openssl rand -hex ${keyBytes}`,
-  );
+  throw new Error(`${place}: no key of ${keyBytes} bytes in hexadecimal or Base64; ${remedy}`);
 }
