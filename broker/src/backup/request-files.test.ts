@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
@@ -19,4 +19,13 @@ it("replaces what an interrupted command left, and writes through no link", () =
   files.ask(request);
   expect(existsSync(target)).toBe(false);
   expect(files.take()).toEqual(request);
+});
+
+it("names the data folder if the request cannot be written, since the command also names the folder of the backup", () => {
+  const folder = mkdtempSync(join(tmpdir(), "stele-request-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  mkdirSync(join(folder, "backup.request.unfinished"));
+  expect(() => new RequestFiles(folder).ask(request)).toThrow(
+    `the request to the broker cannot be written to ${folder}: `,
+  );
 });

@@ -30,13 +30,18 @@ export class RequestFiles {
     this.#folder = folder;
   }
 
-  /** @throws Error if another request is waiting. */
+  /** @throws Error if another request is waiting, or if the folder takes no file. */
   ask(request: BackupRequest): void {
     if (this.isWaiting()) {
       const file = join(this.#folder, requestFile);
       throw new Error(`${file} is there: another backup was asked for. If none is under way, delete it.`);
     }
-    this.#write(requestFile, request);
+    try {
+      this.#write(requestFile, request);
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new Error(`the request to the broker cannot be written to ${this.#folder}: ${reason}`, { cause });
+    }
   }
 
   withdraw(): void {
