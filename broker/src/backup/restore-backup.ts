@@ -5,7 +5,7 @@ import { type DataFolder, openDataFolder } from "../lib/system/data-folder.ts";
 import { syncFolder } from "../lib/system/sync-folder.ts";
 import { copyFile } from "./copy-file.ts";
 import { type BackupFile, type Manifest, readManifest } from "./manifest.ts";
-import { markRestored, markUnfinished } from "./restored.ts";
+import { isRestoreUnfinished, markRestored, markUnfinished } from "./restored.ts";
 
 /**
  * Copies a backup to a new data folder, and compares each file with the manifest. A broker that starts on this folder makes no
@@ -19,6 +19,9 @@ export async function restoreBackup(from: string, to: string, now: () => number)
     throw new Error(
       `${resolve(to)} is in the backup: restore to a folder elsewhere, so that you can delete the backup later.`,
     );
+  }
+  if (isRestoreUnfinished(to)) {
+    throw new Error(`${resolve(to)} is what a restore left that was cut short: delete the folder, then restore again.`);
   }
   if (existsSync(to) && readdirSync(to).length > 0) {
     throw new Error(

@@ -222,3 +222,16 @@ it("stele activate reports a folder that does not exist", async () => {
   const outcome = await runBackupCommand("activate", ["--data-dir", folder], { env: {}, log: () => {} });
   expect(outcome).toMatchObject({ exitCode: 1, problem: expect.stringContaining(`${folder} does not exist`) });
 });
+
+it("stele restore tells to delete a folder that an earlier restore left when it was cut short", async () => {
+  leave("stopped");
+  expect(await backUp()).toMatchObject({ exitCode: 0 });
+  const to = `${folder}-restored`;
+  mkdirSync(to);
+  writeFileSync(join(to, "restore.unfinished"), "");
+  const outcome = await runBackupCommand("restore", [target, "--data-dir", to], { env: {}, log: () => {} });
+  expect(outcome).toMatchObject({
+    exitCode: 1,
+    problem: expect.stringContaining("delete the folder, then restore again"),
+  });
+});
