@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync, renameSync } from "node:fs";
+import { readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { startBroker } from "../harness/broker-process.ts";
@@ -44,6 +44,24 @@ describe("a data folder that is taken away from a running broker", () => {
     },
   );
 });
+
+it.each(["chain.sqlite-wal", "store.sqlite-wal"])(
+  "a broker whose %s is deleted stops and saves what was in it: the next start has every event and subscription",
+  async (name) => {
+    using folder = createTempFolder();
+    await using broker = await startBroker({ dataDir: folder.path });
+    await using client = new Client(broker.url);
+    await client.open(topic);
+    const subscriptionId = await client.subscribe({ topic, url: "http://127.0.0.1:9999/" });
+    const { eventId } = await client.publish(topic, "kept");
+    rmSync(join(folder.path, name));
+    expect(await broker.exited).toMatchObject({ code: 1, stderr: expect.stringMatching(`${name} was moved, deleted`) });
+    await using again = await startBroker({ dataDir: folder.path });
+    await using client2 = new Client(again.url);
+    expect(await client2.getEvent(eventId)).toMatchObject({ topic });
+    expect(await client2.findSubscription(subscriptionId)).toBeDefined();
+  },
+);
 
 /** Publishes an event and kills the broker, so that the logs have the newest writes. Returns the eventId. */
 async function fillAndKill(dataDir: string): Promise<string> {

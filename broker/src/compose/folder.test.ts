@@ -97,7 +97,9 @@ describe("a folder with the embedded chain", () => {
 it("refuses a folder that has the store's log but no store, and advises to move the log away", async () => {
   writeFileSync(join(path, "store.sqlite-wal"), "log");
   const refused = checkDataFolder(folder, configOf({}));
-  await expect(refused).rejects.toThrow(/without subscriptions, only move store\.sqlite-wal away\. Nothing was changed/);
+  await expect(refused).rejects.toThrow(
+    /without subscriptions, only move store\.sqlite-wal away\. Nothing was changed/,
+  );
 });
 
 it("closes the store after the check has read its groups, so that the broker can open it at once", async () => {

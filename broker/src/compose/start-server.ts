@@ -76,7 +76,7 @@ export interface RunningServer {
   readonly failure: Promise<Error>;
   /**
    * Stops accepting, finishes what is in progress within the configured deadline, writes the cursors and closes.
-   * @throws the first failure; Error that names a part that hangs; FileLostError, without closing anything, if a file of the chain or the store is gone.
+   * @throws the first failure; Error that names a part that hangs; Error, without closing anything, if a file of the chain or the store is gone.
    */
   stop(): Promise<void>;
 }

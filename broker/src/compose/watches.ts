@@ -9,7 +9,7 @@ import { createDeferred } from "../lib/deferred.ts";
 import type { DataFolder } from "../lib/system/data-folder.ts";
 import { DescriptorWatch } from "../lib/system/descriptor-watch.ts";
 import { DiskWatch } from "../lib/system/disk-watch.ts";
-import { type FileLostError, FileWatch } from "../lib/system/file-watch.ts";
+import { FileWatch } from "../lib/system/file-watch.ts";
 import type { MetricsRegistry } from "../telemetry/metrics.ts";
 
 interface WatchParts {
@@ -42,14 +42,41 @@ interface FileWatchParts extends Pick<WatchParts, "folder" | "clock" | "cleanup"
   readonly hasStore: boolean;
 }
 
-/** Watches the files of the chain and the store, as far as they are in the folder. `lost` resolves if somebody takes one away. */
+/**
+ * Watches the files of the chain and the store, and their logs, as far as they are in the folder. `lost` resolves if somebody takes one away. `findLost` says so
+ * if this is one of the files: then nothing may be closed, since SQLite would delete the log at the path. After the loss of a log, a close saves its content.
+ */
 export async function watchFiles({ folder, clock, cleanup, hasChain, hasStore }: FileWatchParts) {
-  const lost = createDeferred<FileLostError>();
-  const files = [...(hasChain ? [chainFile(folder)] : []), ...(hasStore ? [storeFile(folder)] : [])];
-  const watch = new FileWatch({ files, clock, onLost: lost.resolve });
-  await watch.start();
-  cleanup.add(() => watch.stop(), "watch of files");
-  return { lost: lost.promise, findLost: () => watch.findLost() };
+  const lost = createDeferred<Error>();
+  const paths = [...(hasChain ? [chainFile(folder)] : []), ...(hasStore ? [storeFile(folder)] : [])];
+  const files = new FileWatch({ files: paths, clock, onLost: (file) => lost.resolve(lostFile(file)) });
+  const logs = new FileWatch({
+    files: paths.map((file) => `${file}-wal`),
+    clock,
+    onLost: (file) => lost.resolve(lostLog(file)),
+  });
+  for (const watch of [files, logs]) {
+    await watch.start();
+    cleanup.add(() => watch.stop(), "watch of files");
+  }
+  const findLost = async (): Promise<Error | undefined> => {
+    const file = await files.findLost();
+    return file === undefined ? undefined : lostFile(file);
+  };
+  return { lost: lost.promise, findLost };
+}
+
+function lostFile(file: string): Error {
+  return new Error(
+    `${file} was moved, deleted or replaced while the broker had it open: the broker ends and changes no file. ` +
+      "Move the whole data folder back, or restore it from a backup, then start again",
+  );
+}
+
+function lostLog(file: string): Error {
+  return new Error(
+    `${file} was moved, deleted or replaced while the broker had it open: the broker stops, and saves what was in it. Start it again`,
+  );
 }
 
 /** Bytes of the chain, the store and their logs, as far as they are files in the folder. */

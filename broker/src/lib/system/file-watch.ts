@@ -5,17 +5,12 @@ import type { SystemClock } from "./clock.ts";
 /** Wait between two looks, in milliseconds. Until the next look, the process may confirm writes that are lost. */
 const lookEveryMs = 1_000;
 
-/** A file that this process has open is no longer at its path. */
-export class FileLostError extends Error {
-  override readonly name = "FileLostError";
-}
-
 export interface FileWatchOptions {
   /** Files that this process has open until it stops the watch. */
   readonly files: readonly string[];
   readonly clock: Pick<SystemClock, "after">;
-  /** Called once, when a file is lost. */
-  readonly onLost: (error: FileLostError) => void;
+  /** Called once, with the first file that is no longer at its path. */
+  readonly onLost: (file: string) => void;
 }
 
 /**
@@ -32,9 +27,12 @@ export class FileWatch {
     this.#options = options;
   }
 
-  /** Notes which files are at the paths, and looks regularly until {@link stop}. @throws the system's error if a file cannot be found. */
+  /** Notes which files are at the paths, and looks regularly until {@link stop}. Does not watch a path without a file. Never rejects. */
   async start(): Promise<void> {
-    for (const file of this.#options.files) this.#known.set(file, await stat(file));
+    for (const file of this.#options.files) {
+      const there = await stat(file).catch(() => undefined);
+      if (there !== undefined) this.#known.set(file, there);
+    }
     this.#lookLater();
   }
 
@@ -43,11 +41,11 @@ export class FileWatch {
     this.#cancel?.();
   }
 
-  /** The first file that is no longer at its path, as an error; undefined also if the system does not tell. */
-  async findLost(): Promise<FileLostError | undefined> {
+  /** The first file that is no longer at its path; undefined also if the system does not tell. */
+  async findLost(): Promise<string | undefined> {
     for (const [file, { dev, ino }] of this.#known) {
       const there = await stat(file).catch((error: unknown) => (isMissing(error) ? undefined : { dev, ino }));
-      if (there?.dev !== dev || there.ino !== ino) return lost(file);
+      if (there?.dev !== dev || there.ino !== ino) return file;
     }
     return undefined;
   }
@@ -58,19 +56,12 @@ export class FileWatch {
 
   /** Never rejects. */
   async #look(): Promise<void> {
-    const error = await this.findLost();
-    if (error === undefined || this.#isStopped) this.#lookLater();
-    else this.#options.onLost(error);
+    const file = await this.findLost();
+    if (file === undefined || this.#isStopped) this.#lookLater();
+    else this.#options.onLost(file);
   }
 }
 
 function isMissing(error: unknown): boolean {
   return error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
-}
-
-function lost(file: string): FileLostError {
-  return new FileLostError(
-    `${file} was moved, deleted or replaced while the broker had it open: the broker ends and changes no file. ` +
-      "Move the whole data folder back, or restore it from a backup, then start again",
-  );
 }
