@@ -1,5 +1,5 @@
 import { open, readdir, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { isWithin } from "../lib/system/is-within.ts";
 import { makeFolder } from "../lib/system/make-folder.ts";
 import { copyFile } from "./copy-file.ts";
@@ -50,7 +50,6 @@ export async function makeBackup(target: string, options: BackupOptions): Promis
   try {
     const manifest = await copyAll(path, options);
     await unlessStuck(writeManifest(path, manifest), signal);
-    if (isNew) await unlessStuck(syncFolder(dirname(path)), signal);
     return manifest;
   } catch (error) {
     await unlessStuck(removeAll(path, isNew), signal).catch(() => {}); // The first error says more.

@@ -1,10 +1,30 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, it } from "vitest";
-import { startBroker } from "../../harness/broker-process.ts";
+import { mainFile, startBroker } from "../../harness/broker-process.ts";
+import { runStele } from "../../harness/stele-command.ts";
 import { createTempFolder } from "../../harness/temp-folder.ts";
 import { until } from "../../harness/until.ts";
 import { hasStrace, straceTitle } from "../support/power/recorder.ts";
+
+const strace = ["strace", "-D", "-f", "-y", "-e", "trace=mkdir,mkdirat,fsync,fdatasync,exit_group"];
+
+/** Checks in a trace that the parent of each folder was synced after the folder was made, and before the first file in the last folder. */
+async function expectSynced(trace: string, folders: readonly string[]): Promise<void> {
+  const linesOf = (): readonly string[] => readFileSync(trace, "utf8").split("\n");
+  await until("strace has written everything", () => linesOf().some((line) => line.includes("+++ exited")));
+  const lines = linesOf();
+  const place = (mark: RegExp): number => lines.findIndex((line) => mark.test(line));
+  for (const path of folders) {
+    const made = place(new RegExp(`mkdir(?:at)?\\(.*"${path}"`));
+    const synced = lines.findIndex(
+      (line, at) => at > made && new RegExp(`fsync\\(\\d+<${dirname(path)}>\\)`).test(line),
+    );
+    expect(made, path).toBeGreaterThanOrEqual(0);
+    expect(synced, path).toBeGreaterThan(made);
+    expect(synced, path).toBeLessThan(place(new RegExp(`f(?:data)?sync\\(\\d+<${folders.at(-1)}/`)));
+  }
+}
 
 /** The parent holds a folder's name: unless the parent is synced, a power loss may remove the folder with all its files. */
 it.runIf(hasStrace)(
@@ -13,23 +33,31 @@ it.runIf(hasStrace)(
     using folder = createTempFolder();
     const dataDir = join(folder.path, "new", "data");
     const trace = join(folder.path, "trace");
-    const shell = `exec strace -D -f -y -o '${trace}' -e trace=mkdir,mkdirat,fsync,exit_group "$@"`;
+    const shell = `exec ${strace.join(" ")} -o '${trace}' "$@"`;
     {
       await using broker = await startBroker({ dataDir, shell });
       await broker.stop();
     }
-    const linesOf = (): readonly string[] => readFileSync(trace, "utf8").split("\n");
-    await until("strace has written everything", () => linesOf().some((line) => line.includes("+++ exited")));
-    const lines = linesOf();
-    const place = (mark: RegExp): number => lines.findIndex((line) => mark.test(line));
-    for (const path of [join(folder.path, "new"), dataDir]) {
-      const made = place(new RegExp(`mkdir(?:at)?\\(.*"${path}"`));
-      const synced = lines.findIndex(
-        (line, at) => at > made && new RegExp(`fsync\\(\\d+<${dirname(path)}>\\) += 0`).test(line),
-      );
-      expect(made, path).toBeGreaterThanOrEqual(0);
-      expect(synced, path).toBeGreaterThan(made);
-      expect(synced, path).toBeLessThan(place(new RegExp(`fsync\\(\\d+<${dataDir}/`)));
+    await expectSynced(trace, [join(folder.path, "new"), dataDir]);
+  },
+);
+
+it.runIf(hasStrace).each([
+  ["a data folder that stele key creates", ["key", "create", "--principal", "a", "--role", "admin", "--data-dir"]],
+  ["a backup", ["backup", "--data-dir", "DATA"]],
+] as const)(
+  `the parents of %s are synced to disk before the first file in the folder${straceTitle}`,
+  async (_, words) => {
+    using folder = createTempFolder();
+    const [dataDir, target] = [join(folder.path, "data"), join(folder.path, "new", "target")];
+    {
+      await using broker = await startBroker({ dataDir });
+      await broker.stop();
     }
+    const trace = join(folder.path, "trace");
+    const program = [...strace, "-o", trace, process.execPath, mainFile];
+    const run = await runStele([...words.map((word) => (word === "DATA" ? dataDir : word)), target], { program });
+    expect(run).toMatchObject({ code: 0 });
+    await expectSynced(trace, [join(folder.path, "new"), target]);
   },
 );

@@ -1,9 +1,9 @@
-import { accessSync, constants, existsSync, mkdirSync, readdirSync, readlinkSync, statSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { accessSync, constants, readdirSync, readlinkSync, statSync } from "node:fs";
+import { resolve } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { type Logger, silentLogger } from "../logger.ts";
 import { describeOwner, formatMode, giveToFolderOwner } from "./file-owner.ts";
-import { syncFolder } from "./sync-folder.ts";
+import { makeFolderSync } from "./make-folder.ts";
 
 /** A data folder that this process uses exclusively until it releases it. */
 export interface DataFolder {
@@ -21,7 +21,6 @@ export class DataFolderError extends Error {
 /** Another process uses the folder. */
 export class FolderInUseError extends DataFolderError {}
 
-const folderMode = 0o700;
 const othersRights = 0o077;
 const { R_OK, W_OK, X_OK } = constants;
 
@@ -68,7 +67,7 @@ function giveNewFiles(root: string, before: ReadonlySet<string>): void {
 function makeUsable(root: string): void {
   let path = root;
   try {
-    makeFolder(root);
+    makeFolderSync(root);
     if (!statSync(root).isDirectory()) throw new Error("it is not a folder");
     accessSync(root, R_OK | W_OK | X_OK);
     for (const name of readdirSync(root)) {
@@ -123,17 +122,6 @@ function warnOfUsers(root: string, logger: Logger): void {
       remedy: "run the broker as the folder's owner: that user cannot open the files that this process creates",
     });
   }
-}
-
-/**
- * Creates a folder and its parents, and syncs each to disk before it creates the next. One level at a time: with `recursive`, Node 20 never
- * returns below a folder that refuses with ENOENT, such as /proc.
- */
-function makeFolder(folder: string): void {
-  if (existsSync(folder)) return;
-  makeFolder(dirname(folder));
-  mkdirSync(folder, { mode: folderMode });
-  if (process.platform !== "win32") syncFolder(dirname(folder));
 }
 
 function takeLock(root: string): InstanceType<typeof DatabaseSync> {

@@ -1,42 +1,56 @@
 import { mkdirSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { mkdir, open } from "node:fs/promises";
 import { dirname } from "node:path";
+import { syncFolder } from "./sync-folder.ts";
 
 const mode = 0o700;
+/** Windows cannot sync a folder. */
+const canSync = process.platform !== "win32";
 
 /**
- * Creates a folder and its parents, for their owner only. Returns whether it created the folder. One level at a time: with `recursive`, Node 20 never
- * returns below a folder that refuses with ENOENT, such as /proc.
- * @throws Error of `mkdir`.
+ * Creates a folder and its parents, for their owner only, and syncs each to disk before it creates the next: a power loss may remove a folder whose parent
+ * was not synced. Returns whether it created the folder. One level at a time: with `recursive`, Node 20 never returns below a folder that refuses with
+ * ENOENT, such as /proc.
+ * @throws Error of `mkdir`, or of the sync of a parent.
  */
 export async function makeFolder(folder: string): Promise<boolean> {
-  const make = () => mkdir(folder, { mode }).then(() => true, unlessThere);
   try {
-    return await make();
+    return await makeOne(folder);
   } catch (error) {
     if (!isCode(error, "ENOENT")) throw error;
     await makeFolder(dirname(folder));
-    return make();
+    return makeOne(folder);
   }
 }
 
 /** As {@link makeFolder}. */
 export function makeFolderSync(folder: string): void {
   try {
-    makeOne(folder);
+    makeOneSync(folder);
   } catch (error) {
     if (!isCode(error, "ENOENT")) throw error;
     makeFolderSync(dirname(folder));
-    makeOne(folder);
+    makeOneSync(folder);
   }
 }
 
-function makeOne(folder: string): void {
+async function makeOne(folder: string): Promise<boolean> {
+  const isNew = await mkdir(folder, { mode }).then(() => true, unlessThere);
+  if (isNew && canSync) {
+    await using parent = await open(dirname(folder), "r");
+    await parent.sync();
+  }
+  return isNew;
+}
+
+function makeOneSync(folder: string): void {
   try {
     mkdirSync(folder, { mode });
   } catch (error) {
     unlessThere(error);
+    return;
   }
+  if (canSync) syncFolder(dirname(folder));
 }
 
 function unlessThere(error: unknown): false {
