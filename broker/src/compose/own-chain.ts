@@ -87,7 +87,7 @@ function bothDamaged(folder: FolderOptions["folder"], reason: string): string {
   const [store, chain] = [storeFile(folder), chainFile(folder)];
   return [
     `${store} is damaged: the broker would have to rebuild the index from ${chain}, which may not have every event. ${reason}`,
-    `Replace ${basename(store)} by that of a backup, as docs/backup.md#repair says, or restore the data folder from a backup. ${nothingChanged}`,
+    `Repair it with ${basename(store)} of a backup, as docs/backup.md#repair says, or restore the data folder from a backup. ${nothingChanged}`,
   ].join(" ");
 }
 

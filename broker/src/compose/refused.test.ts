@@ -215,7 +215,7 @@ const anyEnd: Readonly<Record<string, Case>> = {
       damageIndex();
       remove(head);
     },
-    says: /store\.sqlite is damaged.*sqlite-head is missing.*Replace store\.sqlite by that of a backup/,
+    says: /store\.sqlite is damaged.*sqlite-head is missing.*Repair it with store\.sqlite of a backup/,
   },
   "neither chain nor store": {
     spoil: () => remove(...chain, ...store),
@@ -306,7 +306,7 @@ const stoppedOnly: Readonly<Record<string, Case>> = {
       damageBlock();
       damageIndex();
     },
-    says: /store\.sqlite is damaged.*chain\.sqlite.*Block \d+ of the chain is damaged.*Replace store\.sqlite by that of a backup/,
+    says: /store\.sqlite is damaged.*chain\.sqlite.*Block \d+ of the chain is damaged.*Repair it with store\.sqlite of a backup/,
   },
   "a store of a newer version": {
     spoil: () => changeStore("update schema_version set version = 99"),

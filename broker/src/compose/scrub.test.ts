@@ -137,9 +137,9 @@ describe("stele scrub", () => {
     expect(outcome.exitCode).toBe(1);
     expect(outcome.output).toMatch(/chain: \d+ blocks checked, 1 damaged, 0 mended\n/);
     expect(outcome.output).toContain(`the chain's file is damaged in block ${blockOf(1)}: `);
-    expect(outcome.output).toContain("replace store.sqlite by that of a backup with these blocks");
+    expect(outcome.output).toContain("repair it with store.sqlite of a backup that has these blocks");
     expect(outcome.output).toMatch(
-      /index: \d batches checked, 1 damaged, 0 mended\nthe index is damaged: .*replace store\.sqlite/,
+      /index: \d batches checked, 1 damaged, 0 mended\nthe index is damaged: .*with store\.sqlite of a backup/,
     );
   });
 

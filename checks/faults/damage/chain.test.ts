@@ -33,7 +33,9 @@ describe("a damaged embedded chain", () => {
     const [, , block] = event.eventId.split("-");
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: expect.stringMatching(new RegExp(`chain\\.sqlite is damaged: Block ${block} .*Restore the data folder from a backup`)),
+      stderr: expect.stringMatching(
+        new RegExp(`chain\\.sqlite is damaged: Block ${block} .*Restore the data folder from a backup`),
+      ),
     });
     expect(readFileSync(chainOf(folder)).equals(before)).toBe(true);
   });

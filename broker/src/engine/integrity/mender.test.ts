@@ -78,7 +78,7 @@ test("while the chain does not return the block of a damaged batch, getEvent fai
 
 test.each([
   ["chainUnreachable", /tries again/],
-  ["indexDamaged", /replace store\.sqlite by that of a backup/],
+  ["indexDamaged", /repair it with store\.sqlite of a backup/],
 ] as const)("the log says which batch is damaged, what its readers miss, and what to do: %s", async (name, remedy) => {
   const lines: (readonly [message: string, fields: LogFields | undefined])[] = [];
   const logger: Logger = { ...silentLogger, error: (message, fields) => void lines.push([message, fields]) };
@@ -129,7 +129,7 @@ test("a scrub skips damage that it cannot repair, reports it once over all scrub
   expect(await read(1)).toBe("two");
   await engine.clock.advance(4 * hourMs);
   expect(outcomes).toEqual(["unmended", "mended"]);
-  const warning = expect.stringMatching(/the index is damaged: .*replace store\.sqlite/);
+  const warning = expect.stringMatching(/the index is damaged: .*with store\.sqlite of a backup/);
   expect(engine.broker.health()[0]).toMatchObject({ ready: true, warning });
   chain.find = find;
   await engine.clock.advance(2 * hourMs);
