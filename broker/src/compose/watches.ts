@@ -12,6 +12,9 @@ import { DiskWatch } from "../lib/system/disk-watch.ts";
 import { FileWatch } from "../lib/system/file-watch.ts";
 import type { MetricsRegistry } from "../telemetry/metrics.ts";
 
+/** How long a stop may look for a lost file, in milliseconds: a disk that hangs must not keep it from answering and logging. */
+const findMsMax = 1_000;
+
 interface WatchParts {
   readonly folder: DataFolder;
   readonly clock: SystemClock;
@@ -60,7 +63,8 @@ export async function watchFiles({ folder, clock, cleanup, hasChain, hasStore }:
     cleanup.add(() => watch.stop(), "watch of files");
   }
   const findLost = async (): Promise<Error | undefined> => {
-    const file = await files.findLost();
+    const late = new Promise<undefined>((resolve) => clock.after(findMsMax, () => resolve(undefined)));
+    const file = await Promise.race([files.findLost(), late]);
     return file === undefined ? undefined : lostFile(file);
   };
   return { lost: lost.promise, findLost };
