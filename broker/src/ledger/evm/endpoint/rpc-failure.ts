@@ -41,10 +41,10 @@ export class RpcFailure extends Error {
 const wordings: readonly (readonly [RpcFailureKind, RegExp])[] = [
   [
     "too-large",
-    /oversized data|exceeds.*(block|transaction|tx)[- ]?gas ?(limit|cap)|gas limit (is )?too high|rlptoolong|intrinsic gas too high|(transaction|tx) (is )?too (large|big)|payload too large|entity too large|max(imum)? (tx|transaction) size/i,
+    /oversized data|exceeds.*(block|transaction|tx)[- ]?gas ?(limit|cap)|gas limit (is )?too high|gas ?limit ?(cap ?)?(exceeded|reached)|rlptoolong|intrinsic gas too high|(transaction|tx) (is )?too (large|big)|payload too large|entity too large|max(imum)? ?(tx|transaction) ?size/i,
   ],
   ["gas-too-low", /intrinsic gas (is )?(too low|exceeds)|intrinsicgas|floor data gas/i],
-  ["nonce-too-high", /nonce (is )?too high|nonce gap|futurenonce/i],
+  ["nonce-too-high", /nonce ?(is )?too ?(high|far|distant)|nonce ?gap|futurenonce/i],
   [
     "already-known",
     /already (known|imported|mined|exists|in mempool)|(?<!un)known transaction|existing tx with same hash|already(known|intxpool|inchain)/i,
@@ -52,14 +52,14 @@ const wordings: readonly (readonly [RpcFailureKind, RegExp])[] = [
   ["nonce-too-low", /nonce too low|nonce is too low|oldnonce|invalid nonce; got|nonce.*already been used/i],
   [
     "replacement-underpriced",
-    /replacement transaction underpriced|replacement.*(underpriced|too low)|could not replace/i,
+    /replacement transaction underpriced|replacement.*(underpriced|too low)|replacement ?not ?allowed|could not replace/i,
   ],
   ["fee-capped", /exceeds the configured cap|fee ?cap ?exceeded/i],
   [
     "underpriced",
-    /underpriced|max fee per gas less than block base fee|fee cap|gas price.*(too low|below)|fee ?too ?low/i,
+    /underpriced|max fee per gas less than block base fee|fee cap|(gas price|priority fee).*(too low|below)|fee ?too ?low/i,
   ],
-  ["insufficient-funds", /insufficient (funds|balance)|upfront cost exceeds|up-front cost/i],
+  ["insufficient-funds", /insufficient ?(funds|balance)|upfront cost exceeds|up-front cost/i],
   [
     "range-refused",
     /block range|range (is )?too|too many (blocks|logs|results)|more than \d+ (results|logs|blocks)|response size|limit exceeded|exceed.*(limit|range)|query timeout/i,
