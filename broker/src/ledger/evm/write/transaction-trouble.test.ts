@@ -1,4 +1,6 @@
+import { parseTransaction } from "viem";
 import { expect, it } from "vitest";
+import { createDeferred } from "../../../lib/deferred.ts";
 import { SenderWorld } from "../testing/sender-world.ts";
 import { TestJournal } from "../testing/writer-world.ts";
 
@@ -52,6 +54,34 @@ it("names a refusal that an operator has to remedy, until the endpoint accepts a
   node.refusal = undefined;
   await world.send(1);
   expect(sender.trouble.find()).toBeUndefined();
+});
+
+it("names why the chain refuses a transaction that it lost, and that all later ones wait for", async () => {
+  const { node, clock, sender } = await startWorld();
+  node.pool.clear();
+  node.refusal = new Error("insufficient funds for gas * price + value");
+  await clock.advance(2 * deadlineMs);
+  expect(sender.trouble.find()).toMatch(
+    /^no block has the transaction with nonce 0 \(since .*Z\), .*: insufficient funds for gas .*Give the signer's account a balance/,
+  );
+});
+
+it("names the refusal of a no-op that fills a nonce before a transaction that the endpoint has", async () => {
+  const world = new SenderWorld({ deadlineMs });
+  const { node, clock, sender } = world;
+  node.onSend = (raw) => {
+    if (parseTransaction(raw).nonce === 0) throw Object.assign(new Error("insufficient funds"), { code: -32_000 });
+  };
+  const second = createDeferred<void>();
+  let sends = 0;
+  node.before = async (method) => {
+    if (method === "eth_sendRawTransaction" && sends++ === 0) await second.promise;
+  };
+  await world.send(2);
+  second.resolve();
+  await clock.advance(2 * deadlineMs);
+  expect(node.pool.size).toBe(1);
+  expect(sender.trouble.find()).toMatch(/nonce 0 \(since .*insufficient funds.*Give the signer's account a balance/);
 });
 
 it("names no refusal that concerns only one transaction", async () => {

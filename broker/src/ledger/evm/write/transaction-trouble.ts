@@ -1,6 +1,6 @@
 import { BrokerError } from "@stele/wire";
 import type { Clock } from "../../../ports/clock.ts";
-import { RpcFailure } from "../endpoint/rpc-failure.ts";
+import { RpcFailure, toBrokerError } from "../endpoint/rpc-failure.ts";
 import type { InFlight } from "./in-flight.ts";
 import type { PendingTransaction } from "./pending-transaction.ts";
 
@@ -25,9 +25,9 @@ export class TransactionTrouble {
 
   /** Call it when a transaction was rejected, with the reason. Only refusals with a remedy count: after others, the next transaction may be fine. */
   onRejected(error: unknown): void {
-    if (!(error instanceof BrokerError) || error.hints.length === 0 || !(error.cause instanceof RpcFailure)) return;
+    const reason = findRemedy(error);
     const since = this.#refusal?.since ?? new Date(this.#options.clock.now()).toISOString();
-    this.#refusal = { since, reason: [error.cause.message, ...error.hints].join(". ") };
+    if (reason !== undefined) this.#refusal = { since, reason };
   }
 
   /** Call it when an endpoint accepted a transaction. */
@@ -41,8 +41,9 @@ export class TransactionTrouble {
     const since = clock.monotonic() - deadlineMs;
     // A restart or a reorg brings back old transactions. Most are in a block, or are soon.
     const late = inFlight.all().filter(({ trackedSince }) => trackedSince <= since);
-    const [oldest] = late.toSorted((left, right) => left.at - right.at);
-    if (oldest !== undefined) return `${describe(oldest, clock)}: ${waitRemedy}`;
+    // The chain includes no later nonce before the lowest one.
+    const [first] = late.toSorted((left, right) => (left.state.nonce ?? 0) - (right.state.nonce ?? 0));
+    if (first !== undefined) return `${describe(first, clock)}: ${findRefusal(first) ?? waitRemedy}`;
     return this.#refusal && `the chain refuses transactions (since ${this.#refusal.since}): ${this.#refusal.reason}`;
   }
 }
@@ -54,4 +55,16 @@ function describe({ at, state: { nonce, seenIn } }: PendingTransaction, clock: C
   return seenIn === undefined
     ? `no block has the transaction with nonce ${nonce} ${waits}`
     : `block ${seenIn}, with the transaction of nonce ${nonce}, is not final ${waits}`;
+}
+
+/** Why an endpoint refused a transaction that no block has, with the remedy. */
+function findRefusal({ state: { refusal, seenIn } }: PendingTransaction): string | undefined {
+  return refusal === undefined || seenIn !== undefined ? undefined : findRemedy(toBrokerError(refusal));
+}
+
+/** A refusal with its remedy; undefined if there is none. */
+function findRemedy(error: unknown): string | undefined {
+  if (!(error instanceof BrokerError) || error.hints.length === 0 || !(error.cause instanceof RpcFailure))
+    return undefined;
+  return [error.cause.message, ...error.hints].join(". ");
 }
