@@ -97,6 +97,8 @@ const remedies: Readonly<Partial<Record<RpcFailureKind, string>>> = {
     "The node caps the fee of a transaction: raise its cap (geth: --rpc.txfeecap), or lower the group's transactionBytesMax or feeMaxGwei.",
   underpriced: "The chain asks for a higher price of gas: check the group's fees and feeMaxGwei.",
 };
+const fullPoolRemedy =
+  "The node's transaction pool is full: raise its limits, or wait until blocks have taken its transactions.";
 /** How many errors of a chain of causes are read, the outermost included. */
 const causesMax = 5;
 /** Characters kept of each error message: viem's messages contain whole requests. */
@@ -146,7 +148,8 @@ export function toBrokerError(error: unknown): BrokerError {
   const failure = toRpcFailure(error);
   if (isUnanswered(failure)) {
     const details = failure.cause instanceof EndpointError ? { details: failure.message } : {};
-    return new BrokerError("chainUnreachable", { ...details, cause: failure });
+    const hints = isFullPool(failure) ? [fullPoolRemedy] : [];
+    return new BrokerError("chainUnreachable", { ...details, hints, cause: failure });
   }
   const remedy = remedies[failure.kind];
   const hints = remedy === undefined ? [] : [remedy];

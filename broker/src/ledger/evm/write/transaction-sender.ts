@@ -205,7 +205,10 @@ export class TransactionSender {
       if (isForgotten) this.#overseer.onForgotten();
       this.#transmitter.sendNext(pending);
     },
-    unanswered: (pending) => this.#onUnanswered(pending),
+    unanswered: (pending, { failure }) => {
+      this.trouble.onUnanswered(failure);
+      this.#onUnanswered(pending);
+    },
     "offer-more": (pending) => void this.#overseer.offerMore(pending),
     estimate: (pending, { error }) => void this.#estimate(pending, error),
     leave: (pending, signed) => {
@@ -327,8 +330,7 @@ export class TransactionSender {
   }
 
   #reject(pending: PendingTransaction, reason: Rejection): void {
-    this.trouble.onRejected(reason);
-    pending.reject(reason === "unreachable" ? this.#options.unreachable() : reason);
+    pending.reject(this.trouble.onRejected(reason));
   }
 
   /** Uses up a nonce with a no-op. Resolves when the journal has the no-op; undefined without a journal. */

@@ -132,8 +132,9 @@ test("after a refusal of a no-op, sends the next version if an endpoint fails at
   const state = { reach: "unknown", isNoOp: true, isAnswered: true, refusedInRow: 1 } as const;
   const failed = refuse("connection", state);
   expect(order(failed.state)).toEqual([old.hash, oldest.hash, newest.hash]);
-  expect(failed.effects).toEqual([{ kind: "unanswered" }, send]);
-  expect(refuse("connection", { ...state, refusedInRow: 2 }).effects).toEqual([{ kind: "unanswered" }]);
+  const unanswered = { kind: "unanswered", failure: expect.objectContaining({ kind: "connection" }) };
+  expect(failed.effects).toEqual([unanswered, send]);
+  expect(refuse("connection", { ...state, refusedInRow: 2 }).effects).toEqual([unanswered]);
   for (const other of [{ refusedInRow: 0 }, { isNoOp: false }])
     expect(order(refuse("connection", { ...state, ...other }).state)[0]).toBe(newest.hash);
 });

@@ -112,14 +112,14 @@ const sends: readonly Row[] = [
     state: sending,
     event: sent("connection"),
     next: { isBusy: false, reach: "unknown", failedSends: 1 },
-    effects: [{ kind: "unanswered" }],
+    effects: [{ kind: "unanswered", failure: expect.any(RpcFailure) }],
   },
   {
     name: "not reached: still nowhere",
     state: sending,
     event: sent("unreached"),
     next: { isBusy: false },
-    effects: [{ kind: "unanswered" }],
+    effects: [{ kind: "unanswered", failure: expect.any(RpcFailure) }],
   },
   {
     name: "an answer after its fate is final: changes nothing else",

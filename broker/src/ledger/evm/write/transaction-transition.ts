@@ -58,7 +58,7 @@ export type Effect =
   | { readonly kind: "send" }
   /** The endpoint has the version that was sent. `isForgotten`: the endpoint accepted the version as new, although one had it before. */
   | { readonly kind: "taken"; readonly isForgotten: boolean }
-  | { readonly kind: "unanswered" }
+  | { readonly kind: "unanswered"; readonly failure: RpcFailure }
   | { readonly kind: "offer-more" }
   | { readonly kind: "estimate"; readonly error: BrokerError }
   /** Remove it from the transactions in flight and from the journal: the chain can no longer include any version. */
@@ -174,13 +174,13 @@ function onSent(state: TransactionState, { hash, failure }: Extract<TransactionE
     return step(taken, { kind: "taken", isForgotten });
   }
   if (!isUnanswered(failure)) return onRefused({ ...sent, refusal: failure }, failure);
-  if (failure.kind === "unreached") return step(sent, { kind: "unanswered" });
+  if (failure.kind === "unreached") return step(sent, { kind: "unanswered", failure });
   const reach = sent.reach === "nowhere" ? "unknown" : sent.reach;
   const failed = { ...sent, reach, failedSends: sent.failedSends + 1 };
-  if (!sent.isNoOp || sent.refusedInRow === 0) return step(failed, { kind: "unanswered" });
+  if (!sent.isNoOp || sent.refusedInRow === 0) return step(failed, { kind: "unanswered", failure });
   // Perhaps no endpoint ever answers a version of the original transaction, and one has refused the no-op: send the next version, which may be a no-op.
   const next = fallBack(failed);
-  return step(next.state, { kind: "unanswered" }, ...next.effects);
+  return step(next.state, { kind: "unanswered", failure }, ...next.effects);
 }
 
 function onRefused(state: TransactionState, failure: RpcFailure): Step {

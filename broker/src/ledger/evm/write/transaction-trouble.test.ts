@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import { createDeferred } from "../../../lib/deferred.ts";
 import { SenderWorld } from "../testing/sender-world.ts";
 import { TestJournal } from "../testing/writer-world.ts";
+import { noOp } from "./transaction-state.ts";
 
 const deadlineMs = 30_000;
 
@@ -82,6 +83,23 @@ it("names the refusal of a no-op that fills a nonce before a transaction that th
   await clock.advance(2 * deadlineMs);
   expect(node.pool.size).toBe(1);
   expect(sender.trouble.find()).toMatch(/nonce 0 \(since .*insufficient funds.*Give the signer's account a balance/);
+});
+
+it("names a full pool as the reason of a rejection, until the endpoint accepts a transaction", async () => {
+  const world = new SenderWorld({ deadlineMs });
+  const { node, clock, sender, signer } = world;
+  node.refusal = new Error("txpool is full");
+  const request = { ...noOp(signer.address), gas: 50_000 };
+  const rejected = expect(sender.send(request, new AbortController().signal)).rejects.toMatchObject({
+    code: 200205,
+    hints: [expect.stringContaining("transaction pool is full")],
+  });
+  await clock.advance(10_000);
+  await rejected;
+  expect(sender.trouble.find()).toMatch(/^the chain refuses transactions \(since .*Z\): txpool is full/);
+  node.refusal = undefined;
+  await world.send(1);
+  expect(sender.trouble.find()).toBeUndefined();
 });
 
 it("names no refusal that concerns only one transaction", async () => {

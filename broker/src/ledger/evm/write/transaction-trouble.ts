@@ -1,8 +1,9 @@
 import { BrokerError } from "@stele/wire";
 import type { Clock } from "../../../ports/clock.ts";
-import { RpcFailure, toBrokerError } from "../endpoint/rpc-failure.ts";
+import { isFullPool, RpcFailure, toBrokerError } from "../endpoint/rpc-failure.ts";
 import type { InFlight } from "./in-flight.ts";
 import type { PendingTransaction } from "./pending-transaction.ts";
+import type { Rejection, TransactionTooLarge } from "./transaction-state.ts";
 
 export interface TransactionTroubleOptions {
   readonly clock: Clock;
@@ -11,6 +12,8 @@ export interface TransactionTroubleOptions {
   readonly deadlineMs: number;
   /** What the operator checks while a transaction waits. */
   readonly waitRemedy: string;
+  /** The error for a caller whose transaction no endpoint accepted. */
+  readonly unreachable: () => BrokerError;
 }
 
 /** Why this node's transactions are not committed, although the chain answers. */
@@ -18,21 +21,31 @@ export class TransactionTrouble {
   readonly #options: TransactionTroubleOptions;
   /** The newest refusal that an operator has to remedy, and the time of the first one since the last success. */
   #refusal: { readonly since: string; readonly reason: string } | undefined;
+  /** The failure of the latest send, if an endpoint had no room for the transaction. */
+  #fullPool: RpcFailure | undefined;
 
   constructor(options: TransactionTroubleOptions) {
     this.#options = options;
   }
 
-  /** Call it when a transaction was rejected, with the reason. Only refusals with a remedy count: after others, the next transaction may be fine. */
-  onRejected(error: unknown): void {
+  /** Call it when a send got no answer, or nobody processed it. */
+  onUnanswered(failure: RpcFailure): void {
+    this.#fullPool = isFullPool(failure) ? failure : undefined;
+  }
+
+  /** Call it when a transaction was rejected; returns the error for its caller. Only refusals with a remedy count: after others, the next may be fine. */
+  onRejected(rejection: Rejection): BrokerError | TransactionTooLarge {
+    const error = rejection === "unreachable" ? this.#unreachable() : rejection;
     const reason = findRemedy(error);
     const since = this.#refusal?.since ?? new Date(this.#options.clock.now()).toISOString();
     if (reason !== undefined) this.#refusal = { since, reason };
+    return error;
   }
 
   /** Call it when an endpoint accepted a transaction. */
   onTaken(): void {
     this.#refusal = undefined;
+    this.#fullPool = undefined;
   }
 
   /** The trouble in words; undefined while there is none, as far as known. */
@@ -43,8 +56,17 @@ export class TransactionTrouble {
     const late = inFlight.all().filter(({ trackedSince }) => trackedSince <= since);
     // The chain includes no later nonce before the lowest one.
     const [first] = late.toSorted((left, right) => (left.state.nonce ?? 0) - (right.state.nonce ?? 0));
-    if (first !== undefined) return `${describe(first, clock)}: ${findRefusal(first) ?? waitRemedy}`;
+    if (first !== undefined) return `${describe(first, clock)}: ${this.#findRefusal(first) ?? waitRemedy}`;
     return this.#refusal && `the chain refuses transactions (since ${this.#refusal.since}): ${this.#refusal.reason}`;
+  }
+
+  /** Why an endpoint refused a transaction that no block has, with the remedy. */
+  #findRefusal({ state: { refusal = this.#fullPool, seenIn } }: PendingTransaction): string | undefined {
+    return refusal === undefined || seenIn !== undefined ? undefined : findRemedy(toBrokerError(refusal));
+  }
+
+  #unreachable(): BrokerError {
+    return this.#fullPool === undefined ? this.#options.unreachable() : toBrokerError(this.#fullPool);
   }
 }
 
@@ -55,11 +77,6 @@ function describe({ at, state: { nonce, seenIn } }: PendingTransaction, clock: C
   return seenIn === undefined
     ? `no block has the transaction with nonce ${nonce} ${waits}`
     : `block ${seenIn}, with the transaction of nonce ${nonce}, is not final ${waits}`;
-}
-
-/** Why an endpoint refused a transaction that no block has, with the remedy. */
-function findRefusal({ state: { refusal, seenIn } }: PendingTransaction): string | undefined {
-  return refusal === undefined || seenIn !== undefined ? undefined : findRemedy(toBrokerError(refusal));
 }
 
 /** A refusal with its remedy; undefined if there is none. */
