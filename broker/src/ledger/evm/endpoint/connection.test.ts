@@ -2,6 +2,7 @@ import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
+import { createDeferred } from "../../../lib/deferred.ts";
 import { createSystemClock } from "../../../lib/system/clock.ts";
 import type { Connection, Notification } from "./connection.ts";
 import { EndpointError } from "./endpoint-error.ts";
@@ -264,6 +265,21 @@ describe("http", () => {
     for (let index = 0; index < 20; index += 1) await connection.request(call);
     // A request may start just before the connection of the previous one is free.
     expect(new Set(node.requests.map(({ socket }) => socket.remotePort)).size).toBeLessThanOrEqual(2);
+  });
+
+  it("answers other requests while 80 transactions get no answer", async () => {
+    await using node = await FakeNode.start();
+    const held = createDeferred<void>();
+    node.answer = async ({ id, method }) => {
+      if (method === "eth_sendRawTransaction") await held.promise;
+      return { jsonrpc: "2.0", id, result: method };
+    };
+    const connection = connect(node.url("http"));
+    const sends = Array.from({ length: 80 }, async () => connection.request({ method: "eth_sendRawTransaction" }));
+    await expect.poll(() => node.count("eth_sendRawTransaction")).toBe(32);
+    expect(await connection.request(call)).toBe("eth_any");
+    held.resolve();
+    await Promise.all(sends);
   });
 });
 

@@ -2,6 +2,7 @@ import type { Readable } from "node:stream";
 import { type Dispatcher, Pool } from "undici";
 import { describeNetworkFailure, isBeforeConnection } from "../../../lib/network-failure.ts";
 import { parseRetryAfter } from "../../../lib/retry-after.ts";
+import { Semaphore } from "../../../lib/semaphore.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { EndpointAddress } from "./address.ts";
 import {
@@ -18,7 +19,9 @@ import type { Connection, ConnectionOptions, RpcCall } from "./connection.ts";
 import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
 
 /** Upper bound on the HTTP connections to one endpoint; further requests wait for a free one, within their timeout. */
-const connectionsMax = 32;
+const connectionsMax = 64;
+/** Upper bound on the transactions that are sent at once to one endpoint. The other connections read blocks, even if it answers transactions late. */
+const sendsMax = 32;
 /** Geth's error code for the calls of a batch whose answers together exceed geth's size limit. */
 const batchTooLongCode = -32003;
 /** How long `requestAll` sends single requests after the endpoint refused a batch, in milliseconds. Then it tries a batch again. */
@@ -28,6 +31,12 @@ const batchRefusals: ReadonlySet<number> = new Set([400, 405, 413, 415, 422, 501
 /** Error codes with which endpoints refuse batches: parse error and invalid request (JSON-RPC 2.0, section 5.1). */
 const batchRefusalCodes: ReadonlySet<number> = new Set([-32700, -32600]);
 
+interface PostOptions<T> {
+  /** Ends the request. */
+  readonly signal: AbortSignal;
+  readonly read: (response: Dispatcher.ResponseData, text: string) => T;
+}
+
 /** JSON-RPC over HTTP: one POST per request or batch on persistent connections, no redirects, no retries. */
 export class HttpConnection implements Connection {
   readonly canNotify = false;
@@ -35,6 +44,7 @@ export class HttpConnection implements Connection {
   readonly #clock: Clock;
   readonly #timeoutMs: number;
   readonly #pool: Pool;
+  readonly #sends = new Semaphore(sendsMax);
   readonly #path: string;
   readonly #headers: Readonly<Record<string, string>>;
   #id = 0;
@@ -57,7 +67,13 @@ export class HttpConnection implements Connection {
   }
 
   async request(call: RpcCall): Promise<unknown> {
-    return this.#post(this.#toMessage(call), (response, text) => this.#read(response, text));
+    const signal = AbortSignal.timeout(this.#timeoutMs);
+    const post = async (): Promise<unknown> =>
+      this.#post(this.#toMessage(call), { signal, read: (response, text) => this.#read(response, text) });
+    if (call.method !== "eth_sendRawTransaction") return post();
+    const answer = await this.#sends.run(post, signal);
+    if (answer === undefined) throw this.#late();
+    return answer;
   }
 
   /** One batch in one POST (JSON-RPC 2.0, section 6), so that one chain node answers; single requests if the endpoint refuses batches. */
@@ -66,7 +82,10 @@ export class HttpConnection implements Connection {
     const ids = messages.map(({ id }) => id);
     const mayBatch = this.#clock.monotonic() >= this.#singlesUntil;
     const results = mayBatch
-      ? await this.#post(messages, (response, text) => this.#readBatch(response, { text, ids }))
+      ? await this.#post(messages, {
+          signal: AbortSignal.timeout(this.#timeoutMs),
+          read: (response, text) => this.#readBatch(response, { text, ids }),
+        })
       : undefined;
     if (results !== undefined) return results;
     const singles: unknown[] = [];
@@ -80,9 +99,8 @@ export class HttpConnection implements Connection {
     return { jsonrpc: "2.0", id: this.#id, method, params };
   }
 
-  async #post<T>(message: unknown, read: (response: Dispatcher.ResponseData, text: string) => T): Promise<T> {
+  async #post<T>(message: unknown, { signal, read }: PostOptions<T>): Promise<T> {
     const body = JSON.stringify(message);
-    const signal = AbortSignal.timeout(this.#timeoutMs);
     try {
       const response = await this.#pool.request({
         path: this.#path,
@@ -154,9 +172,13 @@ export class HttpConnection implements Connection {
 
   #toFailure(error: unknown, signal: AbortSignal): unknown {
     if (!(error instanceof Error) || isOurs(error)) return error;
-    if (signal.aborted) return this.#failure(`no answer within ${this.#timeoutMs} ms`, { reach: "unknown" });
+    if (signal.aborted) return this.#late();
     const reach = isBeforeConnection(error) ? "unreached" : "unknown";
     return this.#failure(describeNetworkFailure(error), { reach });
+  }
+
+  #late(): EndpointError {
+    return this.#failure(`no answer within ${this.#timeoutMs} ms`, { reach: "unknown" });
   }
 
   #failure(reason: string, options: ConstructorParameters<typeof EndpointError>[1]): EndpointError {
