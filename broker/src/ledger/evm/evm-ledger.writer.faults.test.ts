@@ -338,3 +338,18 @@ test("requests at most 32 receipts at a time for a block of 100 transactions", a
   expect(most).toBeLessThanOrEqual(32);
   await abandon();
 });
+
+test("publishes an event once if a proxy sends its transaction twice and returns the second answer", async () => {
+  world = await WriterWorld.start();
+  const { append, ledger } = await world.createFirstWriter();
+  world.provider.current = async (request, pass) => {
+    if (request.method === "eth_sendRawTransaction") {
+      const hash = await pass();
+      await until(async () => (await world.ask("eth_getTransactionReceipt", hash)) !== null);
+    }
+    return pass();
+  };
+  expect(await append("a")).toMatchObject({ status: "committed", firstSequence: 1 });
+  expect(await world.published()).toEqual(["a"]);
+  await ledger.stop();
+});

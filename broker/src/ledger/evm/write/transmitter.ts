@@ -1,15 +1,16 @@
 import { type Fees, type Signer, signTransaction } from "@stele/eth/node";
 import { BrokerError } from "@stele/wire";
+import type { Hash } from "../../../domain/topic.ts";
 import { BoundedLog } from "../../../lib/bounded-log.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { MayNotStartError } from "../../../ports/ledger.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
-import { isUnanswered, type RpcFailure, toRpcFailure } from "../endpoint/rpc-failure.ts";
+import { isUnanswered, RpcFailure, toRpcFailure } from "../endpoint/rpc-failure.ts";
 import type { InFlight } from "./in-flight.ts";
 import type { JournalWriter } from "./journal-writer.ts";
 import type { PendingTransaction } from "./pending-transaction.ts";
-import { isRetractable } from "./transaction-state.ts";
+import { isRetractable, type Variant } from "./transaction-state.ts";
 import type { TransactionEvent } from "./transaction-transition.ts";
 
 export interface TransmitterOptions {
@@ -74,7 +75,7 @@ export class Transmitter {
       return;
     }
     dispatch(pending, { kind: "began" });
-    const failure = await this.#try(newest.raw);
+    const failure = await this.#try(newest);
     const isRefused = failure !== undefined && failure.kind !== "already-known" && !isUnanswered(failure);
     if (isRefused && !pending.state.isDone) this.#refused.warn("transaction refused", { nonce, error: failure });
     if (isSizeAccepted(failure)) pending.state.request.onAccepted?.();
@@ -107,12 +108,23 @@ export class Transmitter {
     if (journal !== undefined) await this.#record(pending, journal).catch(() => {}); // The journal writer logs it.
   }
 
-  async #try(raw: Uint8Array): Promise<RpcFailure | undefined> {
+  async #try({ raw, hash }: Variant): Promise<RpcFailure | undefined> {
     try {
       await this.#options.rpc.sendRaw(raw);
       return undefined;
     } catch (error) {
-      return toRpcFailure(error);
+      const failure = toRpcFailure(error);
+      return failure.kind === "nonce-too-low" ? this.#checkUsedNonce(hash, failure) : failure;
+    }
+  }
+
+  /** The transaction itself may have used its nonce: a proxy may send it twice, and return the second answer. Then it must not get another nonce. */
+  async #checkUsedNonce(hash: Hash, failure: RpcFailure): Promise<RpcFailure> {
+    try {
+      const isOwn = await this.#options.rpc.knows(hash);
+      return isOwn ? new RpcFailure("already-known", failure.message, { cause: failure }) : failure;
+    } catch (error) {
+      return new RpcFailure("connection", failure.message, { cause: error });
     }
   }
 }
