@@ -82,8 +82,8 @@ export async function createComponents(base: LedgerBase, mayDeploy: () => boolea
   const { clock, logger, memory = noMemory, registry: choice } = options;
   const chain = await identifyChain(rpc, { memory, chainId: options.chainId });
   const fees = new FeePolicy(rpc, { mode: options.fees ?? "auto", max: options.feeMax, clock });
-  await fees.refresh();
   fees.onHead(await rpc.header("latest"));
+  await fees.refresh();
   const deadlineMs = options.deadlineMs ?? defaultDeadlineMs;
   const journal = createJournal(base);
   const deployment = { signer, fees, finality, chainId: chain.chainId, clock, logger, deadlineMs, journal };

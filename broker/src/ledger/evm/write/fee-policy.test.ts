@@ -58,6 +58,25 @@ describe("offered fees", () => {
   });
 });
 
+test.each([
+  ["is above the base fee", 10n, dynamic(22n, 2n)],
+  ["is below the base fee", 13n, dynamic(26n, 0n)],
+])(
+  "offers the part of the gas price above the base fee as tip to an endpoint that suggests none: it %s",
+  async (...[, baseFee, offered]) => {
+    const rpc = new Rpc({
+      request: async ({ method }) => {
+        if (method === "eth_gasPrice") return "0x2cb417800";
+        throw Object.assign(new Error("the method does not exist"), { code: -32_601 });
+      },
+    });
+    const fees = new FeePolicy(rpc, { mode: "auto", max: undefined, clock: new VirtualClock() });
+    fees.onHead({ ...head, baseFeePerGas: baseFee * gwei });
+    await fees.refresh();
+    expect(fees.current()).toEqual(offered);
+  },
+);
+
 test("raises a tip of zero as well, since geth accepts a replacement only if both of its prices are higher", async () => {
   const { fees } = startPolicy("auto");
   await fees.refresh();

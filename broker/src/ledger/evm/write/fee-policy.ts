@@ -41,13 +41,15 @@ export class FeePolicy {
     this.#settings = settings;
   }
 
-  /** Reads the endpoint's gas price and tip, except where gas is free. @throws RpcFailure. */
+  /** Reads the endpoint's gas price and tip, except where gas is free. Call it after the first head. @throws RpcFailure. */
   async refresh(): Promise<void> {
     const { mode, clock } = this.#settings;
     if (mode === "zero") return;
     this.#askedAt = clock.monotonic();
     const gasPrice = await this.#rpc.gasPrice();
-    this.#tip = gasPrice === 0n ? 0n : ((await this.#rpc.tip()) ?? 0n);
+    // The gas price of a chain with a base fee contains the tip.
+    const inPrice = larger(gasPrice - (this.#baseFee ?? gasPrice), 0n);
+    this.#tip = gasPrice === 0n ? 0n : ((await this.#rpc.tip()) ?? inPrice);
     this.#gasPrice = gasPrice;
   }
 
