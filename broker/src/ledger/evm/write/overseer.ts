@@ -239,7 +239,10 @@ export class Overseer {
   }
 
   #toEvent(fate: Fate, { state }: PendingTransaction): TransactionEvent {
-    if (fate.kind === "absent") return { kind: "absent", isNext: this.#isNext(state.nonce, fate.count) };
+    if (fate.kind === "absent") {
+      const isUsed = state.nonce !== undefined && (fate.count ?? 0) > state.nonce;
+      return { kind: "absent", isNext: this.#isNext(state.nonce, fate.count), isUsed };
+    }
     if (fate.kind !== "included") return fate;
     const { blockNumber, succeeded, gasUsed } = fate.receipt;
     return succeeded

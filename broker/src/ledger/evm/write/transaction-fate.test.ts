@@ -20,20 +20,27 @@ interface Endpoint {
   readonly blocks?: Readonly<Record<number, Hash>>;
   /** The error of eth_getTransactionCount. */
   readonly failure?: Error;
+  /** The first block whose state the chain node has. */
+  readonly stateFrom?: number;
 }
 
 /** By default an endpoint without the receipt: it lags behind, or has not finished the block that it counts. */
-function endpoint({ usedFrom, blocks = {}, receipt = null, failure }: Endpoint): EvmProvider {
+function endpoint({ usedFrom, blocks = {}, receipt = null, failure, stateFrom = 0 }: Endpoint): EvmProvider {
   return {
     request: async ({ method, params = [] }) => {
       if (method === "eth_getTransactionReceipt") return receipt;
       if (method === "eth_getTransactionCount" && failure !== undefined) throw failure;
+      if (Number(params[1]) < stateFrom) throw stateMissing();
       if (method === "eth_getTransactionCount") return Number(params[1]) >= usedFrom ? "0x8" : "0x7";
       const hash = blocks[Number(params[0])];
       const stranger = { hash: theirs, from: `0x${"bb".repeat(20)}`, nonce: "0x7" };
       return { transactions: [stranger, ...(hash === undefined ? [] : [{ hash, from: sender, nonce: "0x7" }])] };
     },
   };
+}
+
+function stateMissing(): Error {
+  return Object.assign(new Error("missing trie node"), { code: -32_000 });
 }
 
 const isRead = async ({ hash }: { readonly hash: Hash }): Promise<boolean> => hash !== branch;
@@ -50,8 +57,11 @@ describe("a transaction without a receipt", () => {
   });
 
   test("a transaction is absent if the chain node has no state of the newest final block", async () => {
-    const failure = Object.assign(new Error("missing trie node"), { code: -32_000 });
-    expect(await fateAt({ usedFrom: 0, failure })).toEqual({ kind: "absent", count: undefined });
+    expect(await fateAt({ usedFrom: 0, failure: stateMissing() })).toEqual({ kind: "absent", count: undefined });
+  });
+
+  test("a transaction is absent if its nonce was used in a block whose state the chain node lacks", async () => {
+    expect(await fateAt({ usedFrom: 10, stateFrom: 90 })).toEqual({ kind: "absent", count: nonce + 1 });
   });
 
   test("throws RpcFailure if the chain node does not answer", async () => {

@@ -58,12 +58,20 @@ async function findCount(sender: Address, { rpc, readUpTo }: FateOptions): Promi
   }
 }
 
-/** The transaction in a final block that used a nonce. Looks from the newest final block back, since most nonces were used recently. */
+/**
+ * The transaction in a final block that used a nonce. Looks from the newest final block back, since most nonces were used recently. Undefined if the
+ * endpoint lacks the state of old blocks.
+ */
 async function findNonceUser(nonce: number, { rpc, sender, readUpTo }: FateOptions): Promise<Hash | undefined> {
   const newest = Math.max(0, readUpTo());
   const isUnusedAt = async (block: number): Promise<boolean> => (await rpc.transactionCount(sender, block)) <= nonce;
-  const back = await findFirstTrue(newest, async (index) => isUnusedAt(newest - 1 - index));
-  return rpc.findTransaction(newest - back, { sender, nonce });
+  try {
+    const back = await findFirstTrue(newest, async (index) => isUnusedAt(newest - 1 - index));
+    return await rpc.findTransaction(newest - back, { sender, nonce });
+  } catch (error) {
+    if (error instanceof RpcFailure && !isUnanswered(error)) return undefined;
+    throw error;
+  }
 }
 
 async function findIncluded(pending: Signed, { rpc, readUpTo, isRead }: FateOptions): Promise<Fate | undefined> {

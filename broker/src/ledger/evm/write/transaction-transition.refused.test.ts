@@ -164,3 +164,28 @@ test.each(["too-large", "gas-too-low"] as const)(
     expect([order(next), effects, next.isNoOp]).toEqual([[old.hash, oldest.hash, newest.hash], [send], false]);
   },
 );
+
+const usedByOther = {
+  nonce: 7,
+  variants: [newest],
+  reach: "unknown",
+  refusal: new RpcFailure("nonce-too-low", "nonce too low", { cause: undefined }),
+  isAnswered: true,
+} as const;
+
+test.each<[string, Partial<TransactionState> & { readonly isUsed?: boolean }, boolean]>([
+  ["nobody waits", {}, true],
+  ["its caller waits", { isAnswered: false }, false],
+  ["a send in progress", { isBusy: true }, false],
+  ["the nonce is not used in a final block", { isUsed: false }, false],
+  ["the endpoint did not refuse the nonce", { refusal: undefined }, false],
+])(
+  "gives up a transaction whose nonce is used, without the transaction that used it, only if nobody waits: %s",
+  (_, { isUsed = true, ...state }, isDone) => {
+    const before = { ...newTransaction(account, noOp(account)), ...usedByOther, ...state };
+    const after = transition(before, { kind: "absent", isUsed });
+    expect(after.state.isDone).toBe(isDone);
+    const leave = { kind: "leave", nonce: 7, variants: [newest] };
+    expect(after.effects).toEqual(isDone ? [leave, { kind: "nonce-used", nonce: 7, isFinal: true }] : []);
+  },
+);

@@ -28,8 +28,11 @@ export type TransactionEvent =
   | { readonly kind: "logged"; readonly logs: readonly ContractLog[] }
   /** A block that is not final, or not read yet, contains the transaction. */
   | { readonly kind: "seen"; readonly blockNumber: number }
-  /** No version has a receipt. `isNext`: the chain waits for this nonce, and includes no later nonce before it. */
-  | { readonly kind: "absent"; readonly isNext?: boolean }
+  /**
+   * No version has a receipt. `isNext`: the chain waits for this nonce, and includes no later nonce before it. `isUsed`: a final block has a transaction
+   * with this nonce, but the endpoint does not return that transaction.
+   */
+  | { readonly kind: "absent"; readonly isNext?: boolean; readonly isUsed?: boolean }
   | { readonly kind: "included"; readonly inclusion: Inclusion }
   | { readonly kind: "reverted"; readonly blockNumber: number; readonly isOutOfGas: boolean }
   /** A final block contains another transaction with its nonce. */
@@ -240,8 +243,13 @@ function giveUp(state: TransactionState, gaveUp: string): Step {
  * the chain waits for is replaced: if the endpoint fails at all transactions, it fails at the no-op too, and the chain still waits for that nonce. A
  * transaction that was final is never replaced, because its event may be acknowledged.
  */
-function onAbsent(state: TransactionState, { isNext = false }: { readonly isNext?: boolean }): Step {
-  const { isBusy, isAnswered, isNoOp, wasFinal } = state;
+function onAbsent(
+  state: TransactionState,
+  { isNext = false, isUsed = false }: Extract<TransactionEvent, { kind: "absent" }>,
+): Step {
+  const { isBusy, isAnswered, isNoOp, wasFinal, refusal } = state;
+  // The endpoint does not know the transaction either. While a caller waits, only the other transaction itself is proof enough to sign this one again.
+  if (isUsed && isAnswered && !isBusy && refusal?.kind === "nonce-too-low") return onNonceUsed(state, true);
   const failedSends = isNext ? state.failedSends : Math.min(state.failedSends, failedSendsMax - failedSendsInLine);
   const looked = { ...state, seenIn: undefined, refusedInRow: 0, failedSends };
   const isHopeless = isNext && !isBusy && isAnswered && !isNoOp && !wasFinal && failedSends >= failedSendsMax;
@@ -298,10 +306,9 @@ function onReverted(
 }
 
 /** Another transaction of this key used the nonce. Signs again with another nonce, unless this is a no-op or comes from the journal. */
-function onNonceUsed(state: TransactionState): Step {
-  const { nonce, isNoOp, isRecovered } = state;
+function onNonceUsed(state: TransactionState, isFinal = state.isNoOp || state.isRecovered): Step {
+  const { nonce } = state;
   if (nonce === undefined) return step(state);
-  const isFinal = isNoOp || isRecovered;
   const effects: readonly Effect[] = [...leave(state), { kind: "nonce-used", nonce, isFinal }];
   return step({ ...unsigned(state), isDone: isFinal }, ...effects, ...(isFinal ? [] : [{ kind: "enqueue" } as const]));
 }

@@ -125,3 +125,17 @@ test("answers that the chain is unreachable if it was lost after another sender 
   await clock.advance(8_000);
   expect(await Promise.race([answer, clock.settle()])).toMatchObject({ code: 200205 });
 });
+
+test("gives up a transaction that lost its nonce to one that the endpoint does not return, once its caller has an answer", async () => {
+  const world = new SenderWorld({ deadlineMs: 10_000 });
+  const { node, clock, sender } = world;
+  await world.send(1);
+  node.pool.clear();
+  node.foreign = { hash: `0x${"02".repeat(32)}`, from: `0x${"bb".repeat(20)}`, nonce: "0x0" };
+  node.refusal = new Error("nonce too low");
+  await clock.advance(9_000);
+  expect(sender.unfinished).toBe(1);
+  await clock.advance(20_000);
+  expect(sender.unfinished).toBe(0);
+  expect(sender.trouble.find()).toBeUndefined();
+});
