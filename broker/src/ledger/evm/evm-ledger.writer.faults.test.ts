@@ -353,3 +353,23 @@ test("publishes an event once if a proxy sends its transaction twice and returns
   expect(await world.published()).toEqual(["a"]);
   await ledger.stop();
 });
+
+test("a no-op replaces a waiting transaction that exceeds the gas of a block after a fall of the gas limit", async () => {
+  world = await WriterWorld.start();
+  const { append, ledger } = await world.createFirstWriter({ deadlineMs: 5000, feeBumpAfterMs: 1000 });
+  await world.ask("evm_setAutomine", false);
+  const mine = async (): Promise<unknown> => world.ask("evm_mine");
+  const first = expect(append("x".repeat(90_000))).rejects.toMatchObject({ code: 200201 });
+  await until(async () => (await world.poolSize()) === 1);
+  await world.ask("evm_setBlockGasLimit", "0x16e360"); // 1,500,000
+  await mine();
+  await first;
+  const second = append("b");
+  await until(async () => {
+    await mine();
+    return (await world.published()).length > 0;
+  });
+  expect(await second).toMatchObject({ status: "committed", firstSequence: 1 });
+  expect(await world.published()).toEqual(["b"]);
+  await ledger.stop();
+});

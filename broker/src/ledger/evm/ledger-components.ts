@@ -141,6 +141,7 @@ function createWriting(base: LedgerBase, settled: Settled, reading: ReadComponen
     head: () => heads.latest.number,
     readUpTo: () => tracker.tail,
     isRead: (block) => tracker.isRead(block),
+    blockGas: () => room.blockGas,
     onSent: () => (heads.isPolling ? heads.poke() : undefined),
     onOverdue: () => heads.poke(),
     estimateGas: (request) => estimateGas(base, request),

@@ -100,11 +100,20 @@ interface SenderSurroundings extends Pick<TransactionSenderOptions, "clock" | "s
   readonly node: EvmProvider;
   /** Whether a block is on the branch that was read; every block if omitted. */
   readonly isRead?: TransactionSenderOptions["isRead"];
+  /** Any gas if omitted. */
+  readonly blockGas?: TransactionSenderOptions["blockGas"];
 }
 
 /** A sender on a chain node of a test, with its fees. */
 export function createSender(
-  { node, clock, signer, isRead = async () => true, ...chain }: SenderSurroundings,
+  {
+    node,
+    clock,
+    signer,
+    isRead = async () => true,
+    blockGas = () => Number.POSITIVE_INFINITY,
+    ...chain
+  }: SenderSurroundings,
   {
     fees: mode = "zero",
     journal,
@@ -131,6 +140,7 @@ export function createSender(
     waitRemedy: "check the chain",
     feeBumpAfterMs,
     isRead,
+    blockGas,
     onSent: () => {},
     onOverdue: () => {},
     estimateGas,
@@ -151,10 +161,11 @@ export class SenderWorld {
   head = 1;
   /** The newest final block that was read. */
   readUpTo = 0;
+  blockGas = Number.POSITIVE_INFINITY;
 
   constructor(options: SenderOptions = {}) {
     const { node, clock, signer } = this;
-    const chain = { head: () => this.head, readUpTo: () => this.readUpTo };
+    const chain = { head: () => this.head, readUpTo: () => this.readUpTo, blockGas: () => this.blockGas };
     ({ fees: this.fees, sender: this.sender } = createSender({ node, clock, signer, ...chain }, options));
   }
 

@@ -45,6 +45,8 @@ export interface OverseerOptions {
   readonly readUpTo: () => number;
   /** Whether a block up to `readUpTo` is on the branch that was read. */
   readonly isRead: (block: BlockRef) => Promise<boolean>;
+  /** Upper bound on the gas of one transaction. */
+  readonly blockGas: () => number;
   readonly onOverdue: () => void;
   readonly dispatch: (pending: PendingTransaction, event: TransactionEvent) => void;
   /** Called when the chain lacks these nonces and nothing in flight has them. */
@@ -241,7 +243,8 @@ export class Overseer {
   #toEvent(fate: Fate, { state }: PendingTransaction): TransactionEvent {
     if (fate.kind === "absent") {
       const isUsed = state.nonce !== undefined && (fate.count ?? 0) > state.nonce;
-      return { kind: "absent", isNext: this.#isNext(state.nonce, fate.count), isUsed };
+      const isTooLarge = state.request.gas > this.#options.blockGas();
+      return { kind: "absent", isNext: this.#isNext(state.nonce, fate.count), isUsed, isTooLarge };
     }
     if (fate.kind !== "included") return fate;
     const { blockNumber, succeeded, gasUsed } = fate.receipt;

@@ -59,6 +59,8 @@ export interface TransactionSenderOptions {
   readonly readUpTo: () => number;
   /** Whether a block up to `readUpTo` is on the branch that was read. */
   readonly isRead: (block: BlockRef) => Promise<boolean>;
+  /** Upper bound on the gas of one transaction. */
+  readonly blockGas: () => number;
   /** Called when a new block is likely. */
   readonly onSent: () => void;
   /** Called when a new block is overdue. */
@@ -252,9 +254,12 @@ export class TransactionSender {
     }
   }
 
-  /** Signs a version with the current fees, and has it sent. Resolves when the journal has it; undefined without a journal. */
+  /** Signs a version, dearer than one that an endpoint has, and has it sent. Resolves when the journal has it; undefined without a journal. */
   #sign(pending: PendingTransaction): Promise<void> | undefined {
-    const recorded = this.#transmitter.sign(pending, this.#options.fees.current());
+    const { fees } = this.#options;
+    const { reach, variants } = pending.state;
+    const [older] = reach === "taken" ? variants : [];
+    const recorded = this.#transmitter.sign(pending, (older && fees.raised(older.fees)) ?? fees.current());
     this.#overseer.watch();
     return recorded;
   }

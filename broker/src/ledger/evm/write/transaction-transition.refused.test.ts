@@ -165,6 +165,20 @@ test.each(["too-large", "gas-too-low"] as const)(
   },
 );
 
+test.each<[string, Partial<TransactionState> & { readonly isNext?: boolean }, boolean]>([
+  ["next in line, and nobody waits", {}, true],
+  ["not next in line", { isNext: false }, false],
+  ["its caller waits", { isAnswered: false }, false],
+  ["final until a reorg", { wasFinal: true }, false],
+])(
+  "a no-op replaces a transaction that no block has room for only if it is the next in line, and nobody waits: %s",
+  (_, { isNext = true, ...state }, isGivenUp) => {
+    const before = { ...newTransaction(account, noOp(account)), ...failing, failedSends: 0, ...state };
+    const { effects } = transition(before, { kind: "absent", isNext, isTooLarge: true });
+    expect(effects).toEqual(isGivenUp ? [{ kind: "sign", gaveUp: "its gas exceeds that of a block" }] : []);
+  },
+);
+
 const usedByOther = {
   nonce: 7,
   variants: [newest],

@@ -30,9 +30,14 @@ export type TransactionEvent =
   | { readonly kind: "seen"; readonly blockNumber: number }
   /**
    * No version has a receipt. `isNext`: the chain waits for this nonce, and includes no later nonce before it. `isUsed`: a final block has a transaction
-   * with this nonce, but the endpoint does not return that transaction.
+   * with this nonce, but the endpoint does not return that transaction. `isTooLarge`: its gas exceeds that of a block.
    */
-  | { readonly kind: "absent"; readonly isNext?: boolean; readonly isUsed?: boolean }
+  | {
+      readonly kind: "absent";
+      readonly isNext?: boolean;
+      readonly isUsed?: boolean;
+      readonly isTooLarge?: boolean;
+    }
   | { readonly kind: "included"; readonly inclusion: Inclusion }
   | { readonly kind: "reverted"; readonly blockNumber: number; readonly isOutOfGas: boolean }
   /** A final block contains another transaction with its nonce. */
@@ -239,21 +244,23 @@ function giveUp(state: TransactionState, gaveUp: string): Step {
 }
 
 /**
- * An endpoint may fail at one transaction for ever, while it answers other requests: then a no-op replaces the transaction. Only the transaction whose nonce
+ * An endpoint may fail at one transaction for ever, while it answers other requests, or a fall of the gas limit may leave a transaction for which no block
+ * has room: then a no-op replaces the transaction. Only the transaction whose nonce
  * the chain waits for is replaced: if the endpoint fails at all transactions, it fails at the no-op too, and the chain still waits for that nonce. A
  * transaction that was final is never replaced, because its event may be acknowledged.
  */
 function onAbsent(
   state: TransactionState,
-  { isNext = false, isUsed = false }: Extract<TransactionEvent, { kind: "absent" }>,
+  { isNext = false, isUsed = false, isTooLarge = false }: Extract<TransactionEvent, { kind: "absent" }>,
 ): Step {
   const { isBusy, isAnswered, isNoOp, wasFinal, refusal } = state;
   // The endpoint does not know the transaction either. While a caller waits, only the other transaction itself is proof enough to sign this one again.
   if (isUsed && isAnswered && !isBusy && refusal?.kind === "nonce-too-low") return onNonceUsed(state, true);
   const failedSends = isNext ? state.failedSends : Math.min(state.failedSends, failedSendsMax - failedSendsInLine);
   const looked = { ...state, seenIn: undefined, refusedInRow: 0, failedSends };
-  const isHopeless = isNext && !isBusy && isAnswered && !isNoOp && !wasFinal && failedSends >= failedSendsMax;
-  return isHopeless ? giveUp(looked, "no endpoint took it") : step(looked);
+  const mayGiveUp = isNext && !isBusy && isAnswered && !isNoOp && !wasFinal;
+  if (mayGiveUp && isTooLarge) return giveUp(looked, "its gas exceeds that of a block");
+  return mayGiveUp && failedSends >= failedSendsMax ? giveUp(looked, "no endpoint took it") : step(looked);
 }
 
 /**
