@@ -1,6 +1,6 @@
 import { type Signer, toHex } from "@stele/eth/node";
 import { BrokerError } from "@stele/wire";
-import type { Address } from "../../domain/topic.ts";
+import type { Address, Hash } from "../../domain/topic.ts";
 import type { Outage } from "../../ports/ledger.ts";
 import { type ChainIdentity, type EvmProvider, isEmbedded, type Rpc } from "./endpoint/rpc.ts";
 import type { EvmLedgerOptions } from "./evm-ledger-options.ts";
@@ -74,6 +74,7 @@ export interface LedgerComponents extends ReadComponents, WriteComponents {
 /** What the start found out about the chain. */
 interface Settled extends DeployOptions {
   readonly address: Address;
+  readonly genesisHash: Hash;
 }
 
 /** Connects to the chain, finds or deploys the registry, and creates the components, each after those that it uses. @throws BrokerError, RpcFailure. */
@@ -100,7 +101,7 @@ export async function createComponents(base: LedgerBase, mayDeploy: () => boolea
     restore: async (lost) => (maySign ? restoreRegistry(rpc, deployment, lost) : Promise.reject(notActivated())),
   });
   if (maySign) await forgetDeployments(deployment);
-  const settled = { ...deployment, address };
+  const settled = { ...deployment, address, genesisHash: chain.genesisHash };
   const reading = createReading(base, settled);
   const writing = createWriting(base, settled, reading);
   connect(base, fees, { ...reading, ...writing });
@@ -113,14 +114,15 @@ export async function createComponents(base: LedgerBase, mayDeploy: () => boolea
   };
 }
 
-function createReading(base: LedgerBase, { address }: Settled): ReadComponents {
+function createReading(base: LedgerBase, { address, genesisHash }: Settled): ReadComponents {
   const { rpc, options, signer, finality, verifier } = base;
   const { clock, logger, provider, pollMs = defaultPollMs } = options;
   const pushed = new PushedBlocks(address);
   const heads = new HeadWatcher({ rpc, pushed, clock, logger, pollMs });
   const account = signer.address;
   const reader = new BlockReader({ rpc, clock, logger, registry: address, account, verifier, pushed });
-  const tracker = new BlockTracker({ rpc, reader, finality, isFinal: isEmbedded(provider), clock, logger });
+  const isFinal = isEmbedded(provider);
+  const tracker = new BlockTracker({ rpc, reader, finality, genesisHash, isFinal, clock, logger });
   const guard = new RegistryGuard({ rpc, address, signer: account, clock, logger });
   return { heads, reader, tracker, guard };
 }

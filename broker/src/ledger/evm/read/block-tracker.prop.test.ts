@@ -62,6 +62,7 @@ class World {
       rpc: this.rpc,
       reader,
       finality,
+      genesisHash: this.node.genesisHash,
       isFinal: false,
       clock: this.clock,
       logger: silentLogger,

@@ -47,7 +47,9 @@ describe("a block tracker", () => {
       verifier: new BatchVerifier(),
     });
     const policy = new FinalityPolicy(rpc, finality);
-    tracker = new BlockTracker({ rpc, reader, finality: policy, isFinal: false, clock, logger: silentLogger });
+    const { genesisHash } = node;
+    const options = { finality: policy, genesisHash, isFinal: false, clock, logger: silentLogger };
+    tracker = new BlockTracker({ rpc, reader, ...options });
     tracker.listen({
       onRound: ({ blocks }) => {
         for (const { entries } of blocks) marks.push(...entries.map(({ address }) => Number(address)));
@@ -84,5 +86,27 @@ describe("a block tracker", () => {
     await clock.advance(1000);
     expect(marks).toEqual([7]);
     expect(node.headers).toEqual(["0x6"]);
+  });
+
+  it("reads no block of another chain, and continues with its own chain when the endpoint serves it again", async () => {
+    const other = new CountingNode(registry, 100);
+    for (let mark = 101; mark <= 120; mark += 1) other.seal([mark]);
+    let served = node;
+    rpc = new Rpc({
+      request: async (call) => served.request(call),
+      requestAll: async (calls) => served.requestAll(calls),
+    });
+    await start("latest");
+    served = other;
+    tracker.onHead(await rpc.header("latest"));
+    await clock.advance(10_000);
+    expect(tracker.tail).toBe(5);
+    expect(tracker.outage?.reason).toContain("the endpoint serves another chain");
+    served = node;
+    node.seal([6]);
+    tracker.onHead(await rpc.header("latest"));
+    await clock.advance(10_000);
+    expect(marks).toEqual([6]);
+    expect(tracker.outage).toBeUndefined();
   });
 });

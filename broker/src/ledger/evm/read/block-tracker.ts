@@ -3,6 +3,7 @@ import { findFirstTrue } from "../../../lib/first-true.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { pause } from "../../../lib/pause.ts";
 import type { Clock } from "../../../ports/clock.ts";
+import type { Hash } from "../../../domain/topic.ts";
 import type { BlockRef, LedgerBlock, LedgerStep, Outage } from "../../../ports/ledger.ts";
 import { Wakeup } from "../../../lib/wakeup.ts";
 import type { BlockReader, Round } from "./block-reader.ts";
@@ -22,6 +23,8 @@ export interface BlockTrackerOptions {
   readonly rpc: Rpc;
   readonly reader: BlockReader;
   readonly finality: FinalityPolicy;
+  /** The hash of the chain's first block. */
+  readonly genesisHash: Hash;
   /** Whether the chain never has reorgs. */
   readonly isFinal: boolean;
   readonly clock: Clock;
@@ -260,6 +263,7 @@ export class BlockTracker {
     const above = names[place - 1];
     if (await isOnChain(above))
       throw new RpcFailure("refused", `block ${above?.number} is on the chain again`, { cause: above });
+    if (ancestor === undefined) await this.#checkChain();
     logger.info("reorg removed blocks that were read", { from: this.tail, to: ancestor?.number });
     if (ancestor === undefined) await this.#beginAnew();
     else this.#begin(ancestor);
@@ -271,6 +275,15 @@ export class BlockTracker {
     this.#news = this.#head;
     for (const { onReorganised } of this.#listeners) onReorganised(ancestor?.number ?? -1);
     this.#changed.wake();
+  }
+
+  /** @throws RpcFailure if the endpoint serves another chain, whose blocks must not be read. A proxy may switch to it without closing connections. */
+  async #checkChain(): Promise<void> {
+    const { rpc, genesisHash } = this.#options;
+    const { hash } = await rpc.header(0);
+    if (hash === genesisHash) return;
+    const reason = `the endpoint serves another chain: its first block is ${hash}, and the group's is ${genesisHash}`;
+    throw new RpcFailure("refused", reason, { cause: hash });
   }
 
   async #beginAnew(): Promise<void> {

@@ -26,15 +26,21 @@ export class FakeNode implements EvmProvider {
    */
   behind: (method: string) => number = () => 0;
   #blocks: FakeBlock[] = [];
-  #made = 0;
+  #made: number;
 
-  constructor(registry: Address) {
+  /** `made` tells the hashes of two chains apart. */
+  constructor(registry: Address, made = 0) {
     this.registry = registry;
+    this.#made = made;
     this.seal([]);
   }
 
   get head(): number {
     return this.#blocks.length - 1;
+  }
+
+  get genesisHash(): Hash {
+    return this.#blocks[0]?.hash ?? "0x";
   }
 
   get marks(): readonly number[] {
