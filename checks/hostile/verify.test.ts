@@ -14,9 +14,11 @@ import {
 import { encodeAbiParameters, toEventSelector, toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Anvil, devKey, startAnvil } from "../harness/anvil.ts";
-import { type BrokerProcess, type EndedRun, runBroker, startBroker } from "../harness/broker-process.ts";
+import { callBrokerCommand } from "../harness/broker-command.ts";
+import { type BrokerProcess, startBroker } from "../harness/broker-process.ts";
 import { Client } from "../harness/client.ts";
 import { groupsEnv } from "../harness/group.ts";
+import type { CommandRun } from "../harness/stele-command.ts";
 import { createTempFolder, type TempFolder } from "../harness/temp-folder.ts";
 import { until } from "../harness/until.ts";
 
@@ -70,10 +72,9 @@ describe("stele verify on a shared chain", () => {
     folder[Symbol.dispose]();
   });
 
-  const verify = ({ broker }: Publisher, ...words: readonly string[]): Promise<EndedRun> =>
-    runBroker({
-      args: ["verify", ...words, "--broker", broker.url, "--rpc", anvil.url],
-      env: { XDG_CONFIG_HOME: join(folder.path, "config") },
+  const verify = ({ broker }: Publisher, ...words: readonly string[]): Promise<CommandRun> =>
+    callBrokerCommand("verify", [...words, "--broker", broker.url, "--rpc", anvil.url], {
+      XDG_CONFIG_HOME: join(folder.path, "config"),
     });
   const inTopic = ["--topic", topic];
 
@@ -174,7 +175,7 @@ describe("stele verify against a malicious broker", () => {
     try {
       const broker = `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // It listens on TCP.
       for (const words of [["11111111-1-1"], ["--topic", topic]]) {
-        const { code, stdout, stderr } = await runBroker({ args: ["verify", ...words, "--broker", broker] });
+        const { code, stdout, stderr } = await callBrokerCommand("verify", [...words, "--broker", broker]);
         expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
         expect(stderr).toContain(reason);
         expect(stderr.split("\n")).toHaveLength(2);

@@ -3,6 +3,7 @@ import { Stele } from "@stele/client";
 import { operationNames, toAdminOpenApi, toOpenApi } from "@stele/wire";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Receiver, startReceiver } from "../harness/receiver.ts";
+import { callBrokerCommand } from "../harness/broker-command.ts";
 import { callStele, type CommandRun, runStele } from "../harness/stele-command.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { until } from "../harness/until.ts";
@@ -60,7 +61,10 @@ describe.each(forms)("commands with -o %s", (form) => {
   /** Output of a client command, which runs in this process. */
   const shown = async (...args: readonly string[]): Promise<string> =>
     check(await callStele([...args, "-o", form], { env: environment() }));
-  /** Output of a command of the broker, which runs as a separate process. */
+  /** Output of a command that changes keys or roles, which runs in this process. */
+  const shownByBroker = async (name: "key" | "role", ...args: readonly string[]): Promise<string> =>
+    check(await callBrokerCommand(name, [...args, "-o", form]));
+  /** Output of another command of the broker, which runs as a separate process. */
   const shownByProcess = async (...args: readonly string[]): Promise<string> =>
     check(await runStele([...args, "-o", form], { env: environment() }));
   const check = ({ code, stdout, stderr }: CommandRun): string => {
@@ -139,19 +143,19 @@ describe.each(forms)("commands with -o %s", (form) => {
 
   it("creates, lists and revokes keys, and sets, shows and deletes roles", async () => {
     const settings = ["--data-dir", join(folder.path, `keys-${form}`)];
-    const first = await runStele(["role", "set", "seller", "[]", ...settings], { env: environment() });
+    const first = await callBrokerCommand("role", ["set", "seller", "[]", ...settings]);
     expect(first).toMatchObject({ code: 0, stderr: expect.stringContaining(`keys-${form}/keys.sqlite`) });
     const flags = ["--principal", "shop", "--role", "admin", "--expires", "2d"];
-    const made = await shownByProcess("key", "create", ...flags, ...settings);
+    const made = await shownByBroker("key", "create", ...flags, ...settings);
     expect(maskKeys(made)).toMatchSnapshot("key create");
-    expect(maskKeys(await shownByProcess("key", "list", ...settings))).toMatchSnapshot("key list");
+    expect(maskKeys(await shownByBroker("key", "list", ...settings))).toMatchSnapshot("key list");
     const [, id = ""] = /stele_([0-9a-f]{16})_/.exec(made) ?? [];
-    expect(maskKeys(await shownByProcess("key", "revoke", id, ...settings))).toMatchSnapshot("key revoke");
+    expect(maskKeys(await shownByBroker("key", "revoke", id, ...settings))).toMatchSnapshot("key revoke");
     const rules = '[{"actions":["publish"],"filter":"orders/#"}]';
-    expect(await shownByProcess("role", "set", "seller", rules, ...settings)).toMatchSnapshot("role set");
-    expect(await shownByProcess("role", "list", ...settings)).toMatchSnapshot("role list");
-    expect(await shownByProcess("role", "show", "seller", ...settings)).toMatchSnapshot("role show");
-    expect(await shownByProcess("role", "delete", "seller", ...settings)).toMatchSnapshot("role delete");
+    expect(await shownByBroker("role", "set", "seller", rules, ...settings)).toMatchSnapshot("role set");
+    expect(await shownByBroker("role", "list", ...settings)).toMatchSnapshot("role list");
+    expect(await shownByBroker("role", "show", "seller", ...settings)).toMatchSnapshot("role show");
+    expect(await shownByBroker("role", "delete", "seller", ...settings)).toMatchSnapshot("role delete");
   });
 
   it("backs up, restores, scrubs and activates", async () => {

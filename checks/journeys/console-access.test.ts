@@ -2,8 +2,8 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { changeAccess } from "../harness/broker-command.ts";
 import { type BrokerProcess, startBroker } from "../harness/broker-process.ts";
-import { runStele } from "../harness/stele-command.ts";
 import { createTempFolder, type TempFolder } from "../harness/temp-folder.ts";
 import { useReceivers } from "../harness/use.ts";
 import { canRunChromium } from "../harness/chromium.ts";
@@ -51,7 +51,7 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     const dataDir = join(folder.path, "data");
     const create = async (role: string, ...more: readonly string[]): Promise<string> => {
       const flags = ["--config", config, "--data-dir", dataDir, "--principal", role, "--role", role, ...more];
-      return (await runStele(["key", "create", ...flags])).stdout.trim();
+      return changeAccess("key", ["create", ...flags]);
     };
     [clerk, auditor, operator] = [await create("clerk"), await create("auditor"), await create("operator")];
     reader = await create("reader");

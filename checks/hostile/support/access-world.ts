@@ -1,9 +1,8 @@
-import { execFile } from "node:child_process";
 import { createHmac } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
-import { type BrokerProcess, mainFile, startBroker } from "../../harness/broker-process.ts";
+import { changeAccess } from "../../harness/broker-command.ts";
+import { type BrokerProcess, startBroker } from "../../harness/broker-process.ts";
 import { type Door, openDoor } from "../../harness/doors.ts";
 import { HttpClient, type HttpSender } from "../../harness/http-client.ts";
 import { takeLoopbackAddress } from "../../harness/loopback-address.ts";
@@ -11,7 +10,6 @@ import { createTempFolder, type TempFolder } from "../../harness/temp-folder.ts"
 import { until } from "../../harness/until.ts";
 import { toKeySet, TokenIssuer, toPart } from "./token-issuer.ts";
 
-const run = promisify(execFile);
 const all = ["open", "close", "publish", "subscribe", "read", "unsubscribe"];
 
 const roles = {
@@ -272,11 +270,10 @@ function key(folder: TempFolder, ...words: readonly string[]): Promise<string> {
   return command(folder, "key", ...words);
 }
 
-async function command(folder: TempFolder, name: "key" | "role", ...words: readonly string[]): Promise<string> {
+function command(folder: TempFolder, name: "key" | "role", ...words: readonly string[]): Promise<string> {
   const files = ["--data-dir", join(folder.path, "data"), "--audit-log", auditLogOf(folder)];
   const settings = ["--config", join(folder.path, "stele.json"), ...files];
-  const { stdout } = await run(process.execPath, [mainFile, name, ...words, ...settings]);
-  return stdout;
+  return changeAccess(name, [...words, ...settings]);
 }
 
 /** Creates a token of each kind. All but the expired one expire in an hour. */

@@ -1,17 +1,14 @@
-import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
-import { promisify } from "node:util";
 import { Peer as MqttPeer } from "../../conformance/mqtt/peer.ts";
 import { Peer as StompPeer } from "../../conformance/stomp/peer.ts";
-import { type BrokerProcess, mainFile, startBroker } from "../../harness/broker-process.ts";
+import { changeAccess } from "../../harness/broker-command.ts";
+import { type BrokerProcess, startBroker } from "../../harness/broker-process.ts";
 import { type Door, openDoor } from "../../harness/doors.ts";
 import { HttpClient, type HttpRequest } from "../../harness/http-client.ts";
 import { createTempFolder, type TempFolder } from "../../harness/temp-folder.ts";
-
-const run = promisify(execFile);
 
 /** The tenants. The clients of both do the same. */
 export const tenantNames = ["acme", "globex"] as const;
@@ -46,8 +43,8 @@ export class TenantWorld implements AsyncDisposable {
     const dataDir = join(folder.path, "data");
     writeFileSync(config, JSON.stringify({ access: { roles } }));
     const create = async (...words: readonly string[]): Promise<string> => {
-      const args = [mainFile, "key", "create", "--principal", "shop", ...words, "--config", config];
-      return (await run(process.execPath, [...args, "--data-dir", dataDir])).stdout.trim();
+      const args = ["create", "--principal", "shop", ...words, "--config", config, "--data-dir", dataDir];
+      return changeAccess("key", args);
     };
     const keys = {
       acme: await create("--role", "all", "--tenant", "acme"),
