@@ -1,10 +1,8 @@
-import { execFile } from "node:child_process";
 import type { ServerResponse } from "node:http";
 import { connect } from "node:net";
-import { promisify } from "node:util";
-import { expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Peer } from "../../conformance/mqtt/peer.ts";
-import { mainFile } from "../../harness/broker-process.ts";
+import { changeAccess } from "../../harness/broker-command.ts";
 import { Cluster } from "../../harness/cluster.ts";
 import type { ClusterNode } from "../../harness/cluster-node.ts";
 import { HttpClient } from "../../harness/http-client.ts";
@@ -16,7 +14,6 @@ import { until } from "../../harness/until.ts";
 import { useReceivers } from "../../harness/use.ts";
 import { whenClosed } from "../../harness/when-closed.ts";
 
-const run = promisify(execFile);
 const allActions = ["open", "publish", "subscribe", "unsubscribe", "read"];
 const access = { roles: {} };
 const env = {
@@ -25,12 +22,11 @@ const env = {
   STELE_MQTT_PORT: "0",
   STELE_STOMP_PORT: "0",
 };
-const topic = "rights";
 const start = useReceivers();
 
-async function command(node: ClusterNode, ...words: readonly string[]): Promise<string> {
-  const own = { ...process.env, ...node.options.env, STELE_DATA_DIR: node.options.dataDir };
-  return (await run(process.execPath, [mainFile, ...words], { env: own })).stdout.trim();
+function command(node: ClusterNode, name: "key" | "role", ...words: readonly string[]): Promise<string> {
+  const { env: own, dataDir } = node.options;
+  return changeAccess(name, words, { ...own, STELE_DATA_DIR: dataDir });
 }
 
 async function ask(node: ClusterNode, credential: string, path: string): Promise<unknown> {
@@ -39,13 +35,14 @@ async function ask(node: ClusterNode, credential: string, path: string): Promise
   return (await client.send({ method: "GET", path: `/rest/${path}`, headers })).json();
 }
 
-const publish = (node: ClusterNode, credential: string, content: string): Promise<unknown> =>
-  ask(node, credential, `publish?topic=${topic}&content=${content}`);
-const subscribe = (node: ClusterNode, credential: string, url: string): Promise<unknown> =>
-  ask(node, credential, `subscribe?topic=${topic}&url=${encodeURIComponent(url)}`);
+/** A principal with its key, and the topic of its test. */
+interface Reader {
+  readonly credential: string;
+  readonly topic: string;
+}
 
 /** An MQTT client that never acknowledges, so that one event fills its window. */
-async function connectMqtt(node: ClusterNode, credential: string): Promise<Peer> {
+async function connectMqtt(node: ClusterNode, { credential, topic }: Reader): Promise<Peer> {
   const addresses = { tcp: portOf(node.broker, "MQTT"), websocket: "" };
   const peer = await Peer.open(addresses, { transport: "tcp", version: 5 });
   const properties = { receiveMaximum: 1 };
@@ -57,7 +54,7 @@ async function connectMqtt(node: ClusterNode, credential: string): Promise<Peer>
 }
 
 /** A STOMP client that never acknowledges, so that one event fills its window. */
-async function connectStomp(node: ClusterNode, credential: string) {
+async function connectStomp(node: ClusterNode, { credential, topic }: Reader) {
   const socket = connect(portOf(node.broker, "STOMP"), "127.0.0.1");
   const closed = whenClosed(socket);
   let text = "";
@@ -69,63 +66,77 @@ async function connectStomp(node: ClusterNode, credential: string) {
 }
 
 /** Begins a tail. A tail has no window: its client reads every event at once. */
-function beginTail(node: ClusterNode, credential: string) {
+function beginTail(node: ClusterNode, { credential, topic }: Reader) {
   const client = new TailClient(`topic=${topic}`, { authorization: `Bearer ${credential}` });
   return { client, ended: client.read(node.url, () => true) };
 }
 
 /** The ways in which the reader loses its rights. */
 const ways = [
-  ["a principal whose last key was revoked", "key revoke"],
-  ["a principal whose role was deleted from the store", "role delete"],
+  ["a principal whose last key was revoked", "key", "revoke"],
+  ["a principal whose role was deleted from the store", "role", "delete"],
 ] as const;
 
-it.runIf(hasPostgres).each(ways)(titleOf("on three nodes, %s gets neither waiting nor new events"), async (_, how) => {
-  await using cluster = await Cluster.start({ env });
-  const [first, last] = [cluster.nodes[0], cluster.nodes[2]];
-  if (first === undefined || last === undefined) throw new Error("no nodes");
-  await command(first, "role", "set", "stored", JSON.stringify([{ actions: allActions }]));
-  const [reader, admin] = [
-    await command(first, "key", "create", "--principal", "reader", "--role", "stored"),
-    await command(first, "key", "create", "--principal", "operator", "--role", "admin"),
-  ];
-  for (const node of cluster.nodes) {
-    await until("the node answers", async () => (await ask(node, reader, `exist?topic=${topic}`)) !== undefined);
-    await until("the topic is open", async () => (await ask(node, admin, `open?topic=${topic}`)) === true);
+describe.runIf(hasPostgres)(titleOf("three nodes with access"), () => {
+  let cluster: Cluster;
+  beforeAll(async () => {
+    cluster = await Cluster.start({ env });
+  });
+  afterAll(() => cluster[Symbol.asyncDispose]());
+
+  it.each(ways)("on three nodes, %s gets neither waiting nor new events", async (_, name, action) => {
+    const [first, last] = [cluster.nodes[0], cluster.nodes[2]];
+    if (first === undefined || last === undefined) throw new Error("no nodes");
+    const [topic, role] = [`rights/${name}`, `stored-${name}`];
+    await command(first, "role", "set", role, JSON.stringify([{ actions: allActions }]));
+    const [credential, admin] = [
+      await command(first, "key", "create", "--principal", `reader-${name}`, "--role", role),
+      await command(first, "key", "create", "--principal", "operator", "--role", "admin"),
+    ];
+    const reader = { credential, topic };
+    const publish = (node: ClusterNode, content: string): Promise<unknown> =>
+      ask(node, admin, `publish?topic=${topic}&content=${content}`);
+    const subscribe = (node: ClusterNode, key: string, url: string): Promise<unknown> =>
+      ask(node, key, `subscribe?topic=${topic}&url=${encodeURIComponent(url)}`);
+    const exist = (node: ClusterNode): Promise<unknown> => ask(node, credential, `exist?topic=${topic}`);
+    for (const node of cluster.nodes) {
+      await until("the node answers", async () => (await exist(node)) !== undefined);
+      await until("the topic is open", async () => (await ask(node, admin, `open?topic=${topic}`)) === true);
+      await until("the node accepts the reader's key", async () => (await exist(node)) === true);
+    }
+    const held: { readonly attempt: Attempt; readonly response: ServerResponse }[] = [];
+    const withheld = await start((attempt, response) => void held.push({ attempt, response }));
+    const control = await start();
+    for (const node of cluster.nodes) await subscribe(node, credential, withheld.url);
+    await subscribe(first, admin, control.url);
+    const mqtt = await Promise.all(cluster.nodes.map((node) => connectMqtt(node, reader)));
+    const tails = cluster.nodes.map((node) => beginTail(node, reader));
+    for (const { client } of tails) await until("the tail has begun", () => client.opened === 1);
+    const stomp = await Promise.all(cluster.nodes.map((node) => connectStomp(node, reader)));
+
+    for (const content of ["one", "two", "three"]) await publish(first, content);
+    for (const peer of mqtt) expect(String((await peer.next("publish")).payload)).toBe("one");
     await until(
-      "the node accepts the reader's key",
-      async () => (await ask(node, reader, `exist?topic=${topic}`)) === true,
+      "each window is full",
+      () => held.length === 3 && stomp.every(({ text }) => text().includes("\n\none")),
     );
-  }
-  const held: { readonly attempt: Attempt; readonly response: ServerResponse }[] = [];
-  const withheld = await start((attempt, response) => void held.push({ attempt, response }));
-  const control = await start();
-  for (const node of cluster.nodes) await subscribe(node, reader, withheld.url);
-  await subscribe(first, admin, control.url);
-  const mqtt = await Promise.all(cluster.nodes.map((node) => connectMqtt(node, reader)));
-  const tails = cluster.nodes.map((node) => beginTail(node, reader));
-  for (const { client } of tails) await until("the tail has begun", () => client.opened === 1);
-  const stomp = await Promise.all(cluster.nodes.map((node) => connectStomp(node, reader)));
+    for (const { client } of tails) await until("the tail has all events", () => client.events.length === 3);
+    await command(last, name, action, name === "key" ? credential : role);
+    const isRefused = async (node: ClusterNode): Promise<boolean> =>
+      JSON.stringify(await exist(node)).includes("100701");
+    for (const node of cluster.nodes) await until("the reader is refused", () => isRefused(node));
+    const ends = [...mqtt.map((peer) => peer.expectEnded(0x87)), ...stomp.map(({ closed }) => closed)];
+    await Promise.all([...ends, ...tails.map(({ ended }) => ended)]);
 
-  for (const content of ["one", "two", "three"]) await publish(first, admin, content);
-  for (const peer of mqtt) expect(String((await peer.next("publish")).payload)).toBe("one");
-  await until("each window is full", () => held.length === 3 && stomp.every(({ text }) => text().includes("\n\none")));
-  for (const { client } of tails) await until("the tail has all events", () => client.events.length === 3);
-  await command(last, ...how.split(" "), how === "key revoke" ? reader : "stored");
-  const isRefused = async (node: ClusterNode): Promise<boolean> =>
-    JSON.stringify(await ask(node, reader, `exist?topic=${topic}`)).includes("100701");
-  for (const node of cluster.nodes) await until("the reader is refused", () => isRefused(node));
-  const ends = [...mqtt.map((peer) => peer.expectEnded(0x87)), ...stomp.map(({ closed }) => closed)];
-  await Promise.all([...ends, ...tails.map(({ ended }) => ended)]);
-
-  for (const { attempt, response } of held.splice(0)) accept(attempt, response);
-  for (const node of cluster.nodes) await publish(node, admin, "later");
-  await control.waitForCount(6);
-  expect(withheld.attempts.map(({ event }) => Buffer.from(event.content, "base64").toString())).toEqual(
-    Array.from({ length: 3 }, () => "one"),
-  );
-  for (const { text } of stomp) expect(text()).not.toMatch(/\n\n(two|three|later)/);
-  for (const { client } of tails) {
-    expect([client.events.map(({ text }) => text), client.notices]).toEqual([["one", "two", "three"], ["end"]]);
-  }
+    for (const { attempt, response } of held.splice(0)) accept(attempt, response);
+    for (const node of cluster.nodes) await publish(node, "later");
+    await control.waitForCount(6);
+    expect(withheld.attempts.map(({ event }) => Buffer.from(event.content, "base64").toString())).toEqual(
+      Array.from({ length: 3 }, () => "one"),
+    );
+    for (const { text } of stomp) expect(text()).not.toMatch(/\n\n(two|three|later)/);
+    for (const { client } of tails) {
+      expect([client.events.map(({ text }) => text), client.notices]).toEqual([["one", "two", "three"], ["end"]]);
+    }
+  });
 });
