@@ -8,7 +8,7 @@ import { Tally } from "../support/tally.ts";
 const eventsTotal = 120;
 const seeds = seedsOf(
   "CHECKS_DAMAGE_SEEDS",
-  Array.from({ length: 10 }, (_, index) => index + 1),
+  Array.from({ length: 5 }, (_, index) => index + 1),
 );
 const filled = await fillPromisedFolder(eventsTotal);
 const earlier = filled.path("earlier");

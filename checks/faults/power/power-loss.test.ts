@@ -19,7 +19,7 @@ const eventsPerRun = 40;
 const loadTimeoutMs = 90_000;
 const seeds = seedsOf(
   "CHECKS_POWER_SEEDS",
-  Array.from({ length: 50 }, (_, index) => index + 1),
+  Array.from({ length: 25 }, (_, index) => index + 1),
 );
 /** If set, a failed case saves its disk to this folder, as it was before the start. */
 const { CHECKS_KEEP: keepDir } = process.env;
