@@ -12,6 +12,8 @@ import { eventsOf } from "./batch-events.ts";
 import { indexBlocks } from "./index-block.ts";
 import { TestEngine } from "./testing/test-engine.ts";
 
+/** Rounds of histories; a long run sets CHECKS_ROUNDS to try more. */
+const rounds = Number(process.env["CHECKS_ROUNDS"] ?? "0.5");
 const topicNames = ["a", "b/c", "b/d"] as const;
 const filters = ["#", "a", "b/+"] as const;
 const depthMax = 20;
@@ -269,23 +271,31 @@ const rollsBackWhileStopping: readonly Step[] = [
   { kind: "restart" },
 ];
 
-it("after any history of reorgs the index equals the final chain, and its events were delivered in order with bounded repeats", async () => {
-  const history = fc.array(stepArbitrary, { minLength: 1, maxLength: 30 });
-  await fc.assert(
-    fc.asyncProperty(history, fc.constantFrom(0, 0, 1, 4), async (steps, confirmations) => {
-      await checkHistory(steps, confirmations);
-    }),
-    { numRuns: 150, examples: [[[...rollsBackWhileStopping], 0]] },
-  );
-}, 120_000);
+it(
+  "after any history of reorgs the index equals the final chain, and its events were delivered in order with bounded repeats",
+  async () => {
+    const history = fc.array(stepArbitrary, { minLength: 1, maxLength: 30 });
+    await fc.assert(
+      fc.asyncProperty(history, fc.constantFrom(0, 0, 1, 4), async (steps, confirmations) => {
+        await checkHistory(steps, confirmations);
+      }),
+      { numRuns: Math.ceil(150 * rounds), examples: [[[...rollsBackWhileStopping], 0]] },
+    );
+  },
+  240_000 * rounds,
+);
 
-it("reorgs within the finality setting roll nothing back", async () => {
-  const history = fc.array(stepArbitrary, { minLength: 1, maxLength: 30 });
-  await fc.assert(
-    fc.asyncProperty(history, async (steps) => {
-      const world = await checkHistory(steps, depthMax);
-      expect(world.vanished).toBe(0);
-    }),
-    { numRuns: 40 },
-  );
-}, 60_000);
+it(
+  "reorgs within the finality setting roll nothing back",
+  async () => {
+    const history = fc.array(stepArbitrary, { minLength: 1, maxLength: 30 });
+    await fc.assert(
+      fc.asyncProperty(history, async (steps) => {
+        const world = await checkHistory(steps, depthMax);
+        expect(world.vanished).toBe(0);
+      }),
+      { numRuns: Math.ceil(40 * rounds) },
+    );
+  },
+  120_000 * rounds,
+);

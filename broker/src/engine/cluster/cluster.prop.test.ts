@@ -10,7 +10,7 @@ import { eventsOf } from "../batch-events.ts";
 import { type BegunAttempt, TestCluster } from "../testing/test-cluster.ts";
 
 /** Number of histories; a long run sets CHECKS_ROUNDS to try more. */
-const runs = 25 * Number(process.env["CHECKS_ROUNDS"] ?? "1");
+const runs = Math.ceil(25 * Number(process.env["CHECKS_ROUNDS"] ?? "0.5"));
 const timeoutMs = 4_800 * runs;
 const nodesMax = 3;
 const topicNames = ["a", "b/c", "b/d"] as const;

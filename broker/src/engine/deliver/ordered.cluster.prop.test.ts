@@ -12,7 +12,7 @@ import { testCaller } from "../testing/as-caller.ts";
 import { applyTrouble, nodeTroubles } from "../testing/node-troubles.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
-const runs = 25 * Number(process.env["CHECKS_ROUNDS"] ?? "1");
+const runs = Math.ceil(25 * Number(process.env["CHECKS_ROUNDS"] ?? "0.5"));
 const nodesMax = 3;
 const topics = ["a", "b"] as const;
 /** How the subscriptions begin; orders change them. */

@@ -9,7 +9,7 @@ import type { Attachment } from "../broker.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
-const runs = 40 * Number(process.env["CHECKS_ROUNDS"] ?? "1");
+const runs = Math.ceil(40 * Number(process.env["CHECKS_ROUNDS"] ?? "0.5"));
 const nodesMax = 3;
 
 const node = fc.nat(nodesMax - 1);

@@ -9,7 +9,7 @@ import { applyTrouble, contentsOnChain, type NodeTrouble } from "../testing/node
 import { TestCluster } from "../testing/test-cluster.ts";
 import type { Delivery, EndReason, Peer } from "./peer.ts";
 
-const runs = 25 * Number(process.env["CHECKS_ROUNDS"] ?? "1");
+const runs = Math.ceil(25 * Number(process.env["CHECKS_ROUNDS"] ?? "0.5"));
 const nodesMax = 3;
 const topics = ["a", "b"] as const;
 const expiryMs = 1_000_000_000;

@@ -8,7 +8,7 @@ import { TestCluster } from "../../engine/testing/test-cluster.ts";
 import type { PublishPacket } from "./codec/packet.ts";
 import { type Answer, Inbound } from "./inbound.ts";
 
-const runs = 25 * Number(process.env["CHECKS_ROUNDS"] ?? "1");
+const runs = Math.ceil(25 * Number(process.env["CHECKS_ROUNDS"] ?? "0.5"));
 const nodesMax = 3;
 const windowMax = 6;
 /** Time, in milliseconds, in which the other nodes notice that a node is gone. */

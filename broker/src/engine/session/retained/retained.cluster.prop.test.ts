@@ -9,7 +9,7 @@ import { applyTrouble, type NodeTrouble, nodeTroubles } from "../../testing/node
 import { TestCluster, type TestNode } from "../../testing/test-cluster.ts";
 import type { Delivery, Peer } from "../peer.ts";
 
-const runs = 40 * Number(process.env["CHECKS_ROUNDS"] ?? "1");
+const runs = Math.ceil(40 * Number(process.env["CHECKS_ROUNDS"] ?? "0.5"));
 const nodesMax = 3;
 const topics = ["a", "b", "b/c", "d"] as const;
 const expiryMs = 1_000_000_000;

@@ -7,7 +7,7 @@ import type { Attachment } from "../../broker.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestCluster } from "../../testing/test-cluster.ts";
 
-const runs = 40 * Number(process.env["CHECKS_ROUNDS"] ?? "1");
+const runs = Math.ceil(40 * Number(process.env["CHECKS_ROUNDS"] ?? "0.5"));
 const nodesMax = 3;
 /** Time, in milliseconds, in which the other nodes notice that a node is gone and clean up after it. */
 const goneMs = 40_000;

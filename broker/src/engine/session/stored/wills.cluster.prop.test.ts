@@ -5,7 +5,7 @@ import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { applyTrouble, contentsOnChain, type NodeTrouble } from "../../testing/node-troubles.ts";
 import { TestCluster, type TestNode } from "../../testing/test-cluster.ts";
 
-const runs = 40 * Number(process.env["CHECKS_ROUNDS"] ?? "1");
+const runs = Math.ceil(40 * Number(process.env["CHECKS_ROUNDS"] ?? "0.5"));
 const nodesMax = 3;
 /** Time in which the nodes notice a lost connection or node and settle its will, in milliseconds. */
 const settledMs = 90_000;

@@ -11,7 +11,7 @@ import { TestCluster, type TestNode } from "../../testing/test-cluster.ts";
 import type { Delivery, EndReason, Peer, TailSession } from "../peer.ts";
 import { placeIdOf } from "./tail-start.ts";
 
-const runs = 40 * Number(process.env["CHECKS_ROUNDS"] ?? "1");
+const runs = Math.ceil(40 * Number(process.env["CHECKS_ROUNDS"] ?? "0.5"));
 const nodesMax = 3;
 /** Maximum number of branches of the chain: after that, the test skips reorgs. */
 const branchesMax = 8;
