@@ -8,7 +8,7 @@ import { until } from "../harness/until.ts";
 import { replayAll, untilSteady } from "./support/replay.ts";
 
 const seeds = seedsOf("CHECKS_KILL_SEEDS", [20_261_123]);
-const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "4");
+const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "2");
 /** Publishes that one client has in flight. */
 const window = 10;
 const countUntilKillMax = 150;

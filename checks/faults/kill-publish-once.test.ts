@@ -10,7 +10,7 @@ import { KeyedLoad } from "./support/keyed-load.ts";
 import { replayAll, untilSteady } from "./support/replay.ts";
 
 const seeds = seedsOf("CHECKS_KILL_SEEDS", [20_261_122]);
-const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "6");
+const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "3");
 const topics = ["once/a", "once/b"];
 const producersPerTopic = 4;
 const countUntilKillMax = 60;

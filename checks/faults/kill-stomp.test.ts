@@ -8,7 +8,7 @@ import { createTempFolder } from "../harness/temp-folder.ts";
 import { until } from "../harness/until.ts";
 
 const seeds = seedsOf("CHECKS_KILL_SEEDS", [20_261_124]);
-const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "4");
+const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "2");
 /** SENDs that one client has in flight. */
 const window = 10;
 const countUntilKillMax = 150;

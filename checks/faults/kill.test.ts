@@ -21,7 +21,7 @@ import {
 import { expectDeliveredInOrder, type Fault, type WatchedSubscription } from "./support/watched-subscription.ts";
 
 const seeds = seedsOf("CHECKS_KILL_SEEDS", [20_261_121]);
-const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "8");
+const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "6");
 /** Rounds on an external chain with blocks at intervals. */
 const chainRounds = Math.ceil(rounds / 2);
 const blockTimeS = 0.25;

@@ -11,7 +11,7 @@ import { Operated } from "./support/operated/operated.ts";
 import type { Send } from "./support/operated/orders.ts";
 
 const seeds = seedsOf("CHECKS_OPERATE_SEEDS", [20_261_123]);
-const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "3");
+const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "2");
 const clusterRounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "2");
 /** The longest round takes 30 s on a busy machine, and the final check a few minutes. */
 const timeoutMs = 480_000 + 30_000 * rounds;
