@@ -8,8 +8,8 @@ import { until } from "../harness/until.ts";
 import { publishUntil, runTail, sequencesOf } from "./support/tail-load.ts";
 
 const seeds = seedsOf("CHECKS_KILL_SEEDS", [20_261_123]);
-const reconnects = 100;
-const kills = 4;
+const reconnects = 50;
+const kills = 2;
 const topics = ["load/a", "load/b", "load/c"];
 const timeoutMs = 300_000;
 

@@ -5,7 +5,7 @@ import { TailClient } from "../../harness/tail-client.ts";
 import { until } from "../../harness/until.ts";
 import { publishUntil, runTail, sequencesOf } from "../support/tail-load.ts";
 
-const reconnects = 100;
+const reconnects = 50;
 const topics = ["load/a", "load/b"];
 const timeoutMs = 240_000;
 

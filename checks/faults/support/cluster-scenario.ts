@@ -53,7 +53,7 @@ export class ClusterScenario implements AsyncDisposable {
   private constructor(cluster: Cluster) {
     const { nodes, random } = cluster;
     this.cluster = cluster;
-    this.load = new ClusterLoad({ topics, publishersPerTopic: 4, urls: nodes.map(({ url }) => url), random });
+    this.load = new ClusterLoad({ topics, publishersPerTopic: 2, urls: nodes.map(({ url }) => url), random });
   }
 
   /** Starts everything and waits until every subscription receives events. */
