@@ -1,38 +1,50 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startBroker } from "../../harness/broker-process.ts";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Client } from "../../harness/client.ts";
 import { startReceiver } from "../../harness/receiver.ts";
 import { until } from "../../harness/until.ts";
 import type { Acknowledged } from "../support/acknowledged.ts";
 import { runStatement } from "../support/damaged-pair.ts";
-import { changeFile, fillFolder, type FilledFolder, logLines, placeOfText, storeOf } from "../support/damaged-store.ts";
+import {
+  chainOf,
+  changeFile,
+  deleteStore,
+  fillFolder,
+  type FilledFolder,
+  placeOfText,
+  storeOf,
+} from "../support/damaged-store.ts";
+import { type LogLine, startLocalBroker } from "../support/local-broker.ts";
 import { findHeld } from "../support/reading.ts";
 import { replayAll } from "../support/replay.ts";
 
 const indexDamaged = 200208;
 const eventsTotal = 240;
 
-describe("a damaged store", () => {
-  let filled: FilledFolder;
-  beforeAll(async () => {
-    filled = await fillFolder(eventsTotal);
-  });
-  afterAll(() => filled[Symbol.dispose]());
+let filled: FilledFolder;
+let log: LogLine[];
+beforeAll(async () => {
+  filled = await fillFolder(eventsTotal);
+});
+beforeEach(() => {
+  log = [];
+});
+afterAll(() => filled[Symbol.dispose]());
 
+describe("a damaged store", () => {
   it("a flipped bit in a batch of the store: the broker answers from the chain, logs the damage, and repairs the store", async () => {
     using folder = filled.copy();
     const event = pick(filled, 30);
     changeFile(storeOf(folder), (bytes) => flipAt(bytes, placeOfText(bytes, event.content) + 2));
-    await using broker = await startBroker({ dataDir: folder.path });
+    await using broker = await startLocalBroker({ dataDir: folder.path, log });
     await using client = new Client(broker.url);
     expect(await findHeld(client, [event])).toMatchObject({ found: [event] });
-    expect(logLines(broker, "index damaged, mended from the chain")).toMatchObject([
+    expect(linesOf("index damaged, mended from the chain")).toMatchObject([
       { topic: event.topic, blockNumber: Number(event.eventId.split("-")[2]), level: "warn" },
     ]);
     const metrics = await client.http.send({ method: "GET", path: "/metrics" });
     expect(metrics.text).toMatch(/^stele_index_damaged_total\{group="1",outcome="mended"\} 1$/m);
-    expect((await broker.stop()).code).toBe(0);
+    await broker.stop();
     expect(readFileSync(storeOf(folder)).includes(event.content)).toBe(true);
   });
 
@@ -40,18 +52,17 @@ describe("a damaged store", () => {
     using folder = filled.copy();
     const event = pick(filled, 30);
     changeFile(storeOf(folder), (bytes) => flipAt(bytes, placeOfText(bytes, event.content) + 2));
-    await using broker = await startBroker({ dataDir: folder.path, env: { STELE_SCRUB_PERIOD_MS: "200" } });
-    await until("a round of the index has ended", () =>
-      logLines(broker, "scrubbed").some(({ part }) => part === "index"),
-    );
-    expect(logLines(broker, "index damaged, mended from the chain")).toMatchObject([{ topic: event.topic }]);
+    const env = { STELE_SCRUB_PERIOD_MS: "200", STELE_LOG_LEVEL: "info" };
+    await using _broker = await startLocalBroker({ dataDir: folder.path, log, env });
+    await until("a round of the index has ended", () => linesOf("scrubbed").some(({ part }) => part === "index"));
+    expect(linesOf("index damaged, mended from the chain")).toMatchObject([{ topic: event.topic }]);
   });
 
   it("a flipped bit in a batch of the store: the broker delivers the correct events", async () => {
     using folder = filled.copy();
     const event = pick(filled, eventsTotal - 10);
     changeFile(storeOf(folder), (bytes) => flipAt(bytes, placeOfText(bytes, event.content) + 2));
-    await using broker = await startBroker({ dataDir: folder.path });
+    await using broker = await startLocalBroker({ dataDir: folder.path, log });
     await using client = new Client(broker.url);
     const delivered = (await replayAll(client)).map(({ topic, eventId, content }) => {
       return { topic, eventId, content: Buffer.from(content, "base64").toString() };
@@ -66,7 +77,8 @@ describe("a damaged store", () => {
     async (topic) => {
       using folder = filled.copy();
       const count = async (): Promise<string | undefined> => {
-        await using broker = await startBroker({ dataDir: folder.path, env: { STELE_DELIVERIES: "paused" } });
+        const env = { STELE_DELIVERIES: "paused" };
+        await using broker = await startLocalBroker({ dataDir: folder.path, log, env });
         await using client = new Client(broker.url);
         await using receiver = await startReceiver();
         const offset = "OFFSET_FIRST";
@@ -90,7 +102,7 @@ describe("a damaged store", () => {
     using folder = filled.copy();
     const event = pick(filled, 30);
     changeFile(storeOf(folder), (bytes) => flipAt(bytes, placeOfText(bytes, event.content) + 2));
-    await using broker = await startBroker({ dataDir: folder.path });
+    await using broker = await startLocalBroker({ dataDir: folder.path, log });
     await using client = new Client(broker.url);
     const answer = await client.http.send({ method: "GET", path: `/rest/proof?eventId=${event.eventId}` });
     const { event: proven } = answer.json() as { event: { content: string } }; // Another check tests the shape.
@@ -101,7 +113,7 @@ describe("a damaged store", () => {
     using folder = filled.copy();
     const { subscriptionId } = filled;
     changeFile(storeOf(folder), (bytes) => flipCursor(bytes, subscriptionId));
-    await using broker = await startBroker({ dataDir: folder.path });
+    await using broker = await startLocalBroker({ dataDir: folder.path, log });
     await using client = new Client(broker.url);
     await using receiver = await startReceiver();
     expect(await client.isReady()).toBe(false);
@@ -112,6 +124,26 @@ describe("a damaged store", () => {
     expect(await client.isReady()).toBe(true);
   });
 });
+
+describe("a damaged embedded chain", () => {
+  it("a flipped bit in a block of the chain, and no store to restore it from: the start fails, names the block and a remedy, and changes nothing", async () => {
+    using folder = filled.copy();
+    const event = pick(filled, 30);
+    changeFile(chainOf(folder), (bytes) => flipAt(bytes, placeOfText(bytes, event.content) + 2));
+    deleteStore(folder);
+    const before = readFileSync(chainOf(folder));
+    const [, , block] = event.eventId.split("-");
+    await expect(startLocalBroker({ dataDir: folder.path, log })).rejects.toThrow(
+      new RegExp(`chain\\.sqlite is damaged: Block ${block} .*Restore the data folder from a backup`),
+    );
+    expect(readFileSync(chainOf(folder)).equals(before)).toBe(true);
+  });
+});
+
+/** The log lines with this message. */
+function linesOf(message: string): readonly LogLine[] {
+  return log.filter((line) => line["message"] === message);
+}
 
 function pick({ events }: FilledFolder, index: number): Acknowledged {
   const event = events[index];

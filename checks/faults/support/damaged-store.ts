@@ -1,6 +1,6 @@
 import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type BrokerProcess, startBroker } from "../../harness/broker-process.ts";
+import { startBroker } from "../../harness/broker-process.ts";
 import { Client } from "../../harness/client.ts";
 import { startReceiver } from "../../harness/receiver.ts";
 import { createTempFolder, type TempFolder } from "../../harness/temp-folder.ts";
@@ -70,13 +70,4 @@ export function placeOfText(bytes: Buffer, text: string): number {
   const at = bytes.indexOf(text);
   if (at < 0) throw new Error(`the file does not hold ${text}`);
   return at;
-}
-
-/** The log lines with this message. */
-export function logLines(broker: BrokerProcess, message: string): readonly Readonly<Record<string, unknown>>[] {
-  const lines = broker
-    .stdout()
-    .split("\n")
-    .filter((line) => line.includes(`"${message}"`));
-  return lines.map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>); // Each log line is a JSON object.
 }

@@ -44,7 +44,7 @@ export async function startLocalBroker({ dataDir, log, env: own }: LocalBrokerOp
   });
   if (outcome.status !== "loaded") throw new Error(JSON.stringify(outcome));
   const destination = { write: (line: string) => void log.push(JSON.parse(line) as LogLine) }; // Each log line is a JSON object.
-  const logger = createLogger({ level: "warn", format: "json", destination });
+  const logger = createLogger({ level: outcome.config.logLevel, format: "json", destination });
   const starting = startServer(outcome.config, { logger, secrets: outcome.secrets });
   const server = await withinTime(starting);
   return toLocalBroker(server);
