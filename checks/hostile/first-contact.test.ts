@@ -1,7 +1,8 @@
 import { chmodSync, cpSync, existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type BrokerProcess, runBroker, startAndSignal, startBroker } from "../harness/broker-process.ts";
+import { startLocalBroker } from "../faults/support/local-broker.ts";
+import { type BrokerProcess, startAndSignal, startBroker } from "../harness/broker-process.ts";
 import { Client } from "../harness/client.ts";
 import { type Behaviour, startReceiver } from "../harness/receiver.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
@@ -123,10 +124,9 @@ describe("a data folder with a missing part", () => {
     for (const file of files) rmSync(join(dataDir, file));
     if (title.includes("first page")) truncateSync(join(dataDir, "chain.sqlite"), pageBytes);
     const before = stateOf(dataDir);
-    const run = await runBroker({ dataDir });
-    expect(run.code).toBe(1);
-    expect(run.stderr).toContain(join(dataDir, files[0].replace("-wal", "")));
-    expect(run.stderr).toMatch(/^stele: .* missing.*Restore/m);
+    const refusal = await startLocalBroker({ dataDir, log: [] }).catch(String);
+    expect(refusal).toContain(join(dataDir, files[0].replace("-wal", "")));
+    expect(refusal).toMatch(/ missing.*Restore/);
     expect(stateOf(dataDir)).toEqual(before);
   });
 });

@@ -33,8 +33,11 @@ function collectGarbage(): void {
   runInNewContext("gc")();
 }
 
+/** The broker keeps its port over restarts. */
+const port = await findFreePort();
+const running = useWorld(embeddedWorld, { env: { STELE_PORT: String(port) } });
+
 describe("calls", () => {
-  const running = useWorld(embeddedWorld);
   const client = (options: { readonly fetch?: typeof fetch } = {}): Stele =>
     new Stele({ url: running().broker.url, ...options });
 
@@ -206,14 +209,10 @@ describe("a tail", () => {
   let world: RunningWorld;
   let proxy: TcpProxy;
   beforeAll(async () => {
-    const port = await findFreePort();
-    world = await embeddedWorld.start({ env: { STELE_PORT: String(port) } });
+    world = running();
     proxy = await TcpProxy.start(port);
   });
-  afterAll(async () => {
-    await proxy[Symbol.asyncDispose]();
-    await world[Symbol.asyncDispose]();
-  });
+  afterAll(() => proxy[Symbol.asyncDispose]());
 
   it.each(seedsOf("CHECKS_TAIL_SEEDS", [1, 2, 3]))(
     "a tail misses and repeats nothing over connections that are cut at random, seed %i",

@@ -7,6 +7,7 @@ import { findProgram } from "../harness/find-program.ts";
 import { findFreePort } from "../harness/free-port.ts";
 import { TailClient } from "../harness/tail-client.ts";
 import { until } from "../harness/until.ts";
+import { useWorld } from "../harness/use.ts";
 import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
 import { PageServer } from "./stomp/page-server.ts";
 
@@ -33,45 +34,46 @@ class Running implements Disposable {
   }
 }
 
+/** A broker with the default settings. */
+const running = useWorld(embeddedWorld);
+
 describe.runIf(hasTools)("curl (needs bash and curl)", () => {
-  let world: RunningWorld;
   let eventId: string;
   beforeAll(async () => {
-    world = await embeddedWorld.start();
-    await world.client.open("orders/new");
-    ({ eventId } = await world.client.publish("orders/new", '{"status":"paid"}'));
+    const { client } = running();
+    await client.open("orders/new");
+    ({ eventId } = await client.publish("orders/new", '{"status":"paid"}'));
   });
-  afterAll(() => world[Symbol.asyncDispose]());
 
-  const here = (command: string): string => command.replaceAll(address, world.broker.url);
+  const here = (command: string): string => command.replaceAll(address, running().broker.url);
 
   it("the curl command of the README shows events", async () => {
     const [command = ""] = commandsOf(readme).filter((line) => line.includes("/tail"));
-    using running = new Running(here(command));
-    await until("the event is shown", () => running.output.includes(`\nid: ${eventId}\ndata: {"topic":"orders/new"`));
+    using shell = new Running(here(command));
+    await until("the event is shown", () => shell.output.includes(`\nid: ${eventId}\ndata: {"topic":"orders/new"`));
   });
 
   it("the curl command of docs/tail.md shows only the new events that match its filter", async () => {
     const commands = commandsOf(manual).filter((line) => !line.includes("OFFSET_FIRST") && !line.includes("jq"));
     expect(commands).toHaveLength(1);
-    using running = new Running(here(commands[0] ?? ""));
-    await until("the tail has begun", () => running.output.includes("id: @"));
-    await world.client.publish("orders/new", '{"status":"open"}');
-    const paid = await world.client.publish("orders/new", '{"status":"paid"}');
-    await until("the event is shown", () => running.output.includes(paid.eventId));
-    expect(running.output.match(/^data:/gm)).toHaveLength(1);
+    using shell = new Running(here(commands[0] ?? ""));
+    await until("the tail has begun", () => shell.output.includes("id: @"));
+    await running().client.publish("orders/new", '{"status":"open"}');
+    const paid = await running().client.publish("orders/new", '{"status":"paid"}');
+    await until("the event is shown", () => shell.output.includes(paid.eventId));
+    expect(shell.output.match(/^data:/gm)).toHaveLength(1);
   });
 
   it("curl with the header accept: application/x-ndjson shows lines of JSON", async () => {
     const accept = "-H 'accept: application/x-ndjson'";
-    using running = new Running(`curl -sN ${accept} '${world.broker.url}/tail?topic=%23&after=OFFSET_FIRST'`);
-    await until("the event is shown", () => running.output.includes("\n"));
-    expect(JSON.parse(running.output.split("\n")[0] ?? "")).toMatchObject({ topic: "orders/new", eventId });
+    using shell = new Running(`curl -sN ${accept} '${running().broker.url}/tail?topic=%23&after=OFFSET_FIRST'`);
+    await until("the event is shown", () => shell.output.includes("\n"));
+    expect(JSON.parse(shell.output.split("\n")[0] ?? "")).toMatchObject({ topic: "orders/new", eventId });
   });
 });
 
 it("a tail gets the event `end` when the broker stops, and continues after its restart", async () => {
-  await using world = await embeddedWorld.start();
+  const world = running();
   await world.client.open("a");
   const tail = new TailClient("topic=a");
   const ended = tail.read(world.broker.url, () => true);
@@ -140,10 +142,9 @@ describe.runIf(canRunChromium)("pages in Chromium (need Debian's chromium-headle
   });
 
   it("the broker refuses a page whose origin is not allowed", async () => {
-    await using closed = await embeddedWorld.start();
     page = await browser.newPage();
     const reported = page.waitForEvent("console", (message) => message.text().includes("/tail"));
-    await page.goto(pages.add("/closed.html", documentedFor(closed.broker.url)));
+    await page.goto(pages.add("/closed.html", documentedFor(running().broker.url)));
     expect((await reported).text()).toContain("blocked by CORS policy");
   });
 });
