@@ -34,6 +34,7 @@ const histories = [
   "checks/conformance/stomp/mutated.test.ts",
   "broker/src/gateway/stomp/codec/codec.prop.test.ts",
   "checks/hostile/no-unknown-error.test.ts",
+  "checks/hostile/no-unknown-error-connections.test.ts",
   "checks/faults/cluster/client-subscription.test.ts",
   "checks/journeys/console-speed.test.ts",
 ];

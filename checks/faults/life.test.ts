@@ -2,13 +2,14 @@ import { chmodSync, chownSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
-import { runBroker, startAndSignal, startBroker } from "../harness/broker-process.ts";
+import { beforeAll, describe, expect, it } from "vitest";
+import { type EndedRun, runBroker, startAndSignal, startBroker } from "../harness/broker-process.ts";
 import { Client } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { slow } from "../harness/behaviours.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { until } from "../harness/until.ts";
+import { startLocalBroker } from "./support/local-broker.ts";
 import { canMount, mountSmallDisk } from "./support/small-disk.ts";
 import { PublishLoad } from "./support/publish-load.ts";
 import { expectFound, expectGaplessSequences, expectMatchesLoad, replayAll } from "./support/replay.ts";
@@ -157,10 +158,9 @@ describe("a start that fails", () => {
     const file = join(folder.path, "file");
     writeFileSync(file, "");
     for (const dataDir of [file, join(file, "data")]) {
-      const run = await runBroker({ dataDir });
-      expect(run.code).toBe(1);
-      expect(run.stderr).toContain(`stele: The data folder ${dataDir} cannot be`);
-      expect(run.stderr).not.toContain("chmod");
+      const refusal = await startLocalBroker({ dataDir, log: [] }).catch(String);
+      expect(refusal).toContain(`The data folder ${dataDir} cannot be`);
+      expect(refusal).not.toContain("chmod");
     }
   });
 
@@ -182,9 +182,8 @@ describe("a start that fails", () => {
   it("a start with a truncated signer key fails and names the file", async () => {
     using folder = createTempFolder();
     writeFileSync(join(folder.path, "signer.key"), "0102\n");
-    const run = await runBroker({ dataDir: folder.path });
-    expect(run.code).toBe(1);
-    expect(run.stderr).toMatch(/signer\.key does not hold 32 bytes/);
+    const starting = startLocalBroker({ dataDir: folder.path, log: [] });
+    await expect(starting).rejects.toThrow(/signer\.key does not hold 32 bytes/);
   });
 
   it.each([["chain.sqlite"], ["store.sqlite"]])(
@@ -192,9 +191,7 @@ describe("a start that fails", () => {
     async (name) => {
       using folder = createTempFolder();
       writeFileSync(join(folder.path, name), "this is no database ".repeat(1000));
-      const run = await runBroker({ dataDir: folder.path });
-      expect(run.code).toBe(1);
-      expect(run.stderr).toMatch(new RegExp(`^stele: .*${name}`, "m"));
+      await expect(startLocalBroker({ dataDir: folder.path, log: [] })).rejects.toThrow(name);
     },
   );
 });
@@ -209,18 +206,31 @@ describe("settings of the real process", () => {
     expect(run.stderr).toContain('"--prot" is not a known flag');
   });
 
-  it.each([
+  const refusedSettings = [
     ["STELE_PORT", "65536"],
-    ["STELE_PORT", "http"],
     ["STELE_BASE_PATH", "events/"],
     ["STELE_COORDINATION", "some"],
     ["STELE_CALLBACK_ALLOW", "10.0.0.0"],
     ["STELE_CONTENT_BYTES_MAX", "0"],
-  ])("%s=%s is refused with a message that names the setting and the value", async (name, value) => {
-    const run = await runBroker({ env: { [name]: value } });
-    expect(run.code).toBe(2);
-    expect(run.stderr).toContain(name);
-    expect(run.stderr).toContain(value);
+  ] as const;
+  let refusal: Promise<EndedRun>;
+  beforeAll(() => {
+    refusal = runBroker({ env: Object.fromEntries(refusedSettings) });
+  });
+
+  it.each(refusedSettings)(
+    "%s=%s is refused with a message that names the setting and the value",
+    async (name, value) => {
+      const { code, stderr } = await refusal;
+      expect(code).toBe(2);
+      const [message] = stderr.split("\n").filter((line) => line.includes(name));
+      expect(message).toContain(value);
+    },
+  );
+
+  it("STELE_PORT=http is refused with a message that names the setting and the value", async () => {
+    const { code, stderr } = await runBroker({ env: { STELE_PORT: "http" } });
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/STELE_PORT.*http/) });
   });
 
   it("--check-config prints the settings in effect and the source of each, and starts nothing", async () => {

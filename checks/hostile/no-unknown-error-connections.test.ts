@@ -9,7 +9,7 @@ import { oddFrame, oddHello } from "./support/odd-frames.ts";
 import { type MqttVersion, oddConnect, oddPacket } from "./support/odd-packets.ts";
 import { type KnownValues, OddValues } from "./support/odd-values.ts";
 
-const connectionsPerSeed = 400;
+const connectionsPerSeed = 200;
 const connectionsAtOnce = 8;
 const unitsMax = 12;
 const topics = ["fuzz/a", "fuzz/b", "fuzz"];

@@ -8,7 +8,7 @@ import { embeddedWorld, type World } from "../harness/world.ts";
 import { oddRequest } from "./support/odd-requests.ts";
 import { type KnownValues, OddValues } from "./support/odd-values.ts";
 
-const requestsPerSeed = 1500;
+const requestsPerSeed = 750;
 const requestsAtOnce = 16;
 const topics = ["fuzz/a", "fuzz/b", "fuzz"];
 const url = "http://127.0.0.1:65535/";
