@@ -3,11 +3,12 @@ import { doorNames, openDoor, type Params } from "../harness/doors.ts";
 import { useWorld } from "../harness/use.ts";
 import { embeddedWorld } from "../harness/world.ts";
 import { badCalls } from "./bad-values.ts";
-import { expectUnchanged } from "./unchanged.ts";
+import { takeSnapshot } from "./unchanged.ts";
 
 // Bad values change nothing, so all doors share one broker.
 const running = useWorld(embeddedWorld);
 let eventId = "";
+let before: unknown;
 beforeAll(async () => {
   const { client } = running();
   await client.open("bad");
@@ -16,6 +17,7 @@ beforeAll(async () => {
   await client.publish("bad/closed", "an event");
   await client.close("bad/closed");
   await client.subscribe({ topic: "bad", url: "http://127.0.0.1:65535/" });
+  before = await takeSnapshot(client);
 });
 
 describe.each(doorNames)("a bad value sent by %s", (doorName) => {
@@ -27,15 +29,14 @@ describe.each(doorNames)("a bad value sent by %s", (doorName) => {
       const { client } = running();
       const door = openDoor(client.http, doorName);
       const params: Params = call.params.eventId === "{event}" ? { ...call.params, eventId } : call.params;
-      await expectUnchanged(client, async () => {
-        const outcome = await door.call(operation, params);
-        expect(outcome).toMatchObject({ isGood: false, code: call.code });
-        if (!outcome.isGood) {
-          expect(outcome.message).not.toMatch(/\n\s+at |\.ts:|\.js:/);
-          // Malformed parameters get JSON-RPC's own code, all other errors the broker's.
-          if (door.kind === "JSON-RPC") expect(outcome.rpcCode).toBe(call.code === 200001 ? -32602 : -32001);
-        }
-      });
+      const outcome = await door.call(operation, params);
+      expect(outcome).toMatchObject({ isGood: false, code: call.code });
+      if (!outcome.isGood) {
+        expect(outcome.message).not.toMatch(/\n\s+at |\.ts:|\.js:/);
+        // Malformed parameters get JSON-RPC's own code, all other errors the broker's.
+        if (door.kind === "JSON-RPC") expect(outcome.rpcCode).toBe(call.code === 200001 ? -32602 : -32001);
+      }
+      expect(await takeSnapshot(client)).toEqual(before);
     },
   );
 });

@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import type { Client } from "../harness/client.ts";
 
 /** Everything that a refused call could have changed. */
-async function takeSnapshot(client: Client): Promise<unknown> {
+export async function takeSnapshot(client: Client): Promise<unknown> {
   const page = await client.list(0, 99);
   const states = [];
   for (const { topicName } of page.topicInfoList) states.push(await client.state(topicName));
