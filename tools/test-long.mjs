@@ -6,6 +6,7 @@ const [rounds = "20", seed = String(Date.now() % 1_000_000_000)] = process.argv.
 const histories = [
   "contracts/src/registry.embedded.prop.test.ts",
   "broker/src/ledger/evm/evm-ledger.writer.every-call.test.ts",
+  "broker/src/store/adapters-agree.prop.test.ts",
   "broker/src/engine/reorganisation.prop.test.ts",
   "broker/src/engine/cluster/cluster.prop.test.ts",
   "checks/faults/kill.test.ts",

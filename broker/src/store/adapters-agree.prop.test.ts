@@ -122,22 +122,28 @@ type CreateStores = () => Promise<readonly Store[]>;
 
 const createEmbedded: CreateStores = async () => [createMemoryStore(), createSqlStore({ file: await migratedFile() })];
 
-describe("the memory and the SQLite store", () => {
-  it("read and count random histories like the model", async () => readAnyHistory(createEmbedded, 40));
+/** Rounds of histories; a long run sets CHECKS_ROUNDS to try more. */
+const rounds = Number(process.env["CHECKS_ROUNDS"] ?? "0.5");
+const timeoutMs = 120_000 * rounds;
+
+describe("the memory and the SQLite store", { timeout: timeoutMs }, () => {
+  const numRuns = 40 * rounds;
+  it("read and count random histories like the model", async () => readAnyHistory(createEmbedded, numRuns));
   it("answer after rollbacks, restarts and new blocks as if the removed blocks had never existed", async () =>
-    rollBackAnywhere(createEmbedded, 40));
+    rollBackAnywhere(createEmbedded, numRuns));
 });
 
-describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
+describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), { timeout: timeoutMs }, () => {
+  const numRuns = 24 * rounds;
   let server: PostgresServer;
   beforeAll(async () => {
     server = await startPostgres();
   });
   afterAll(async () => server.remove());
   const create = async () => [createPostgresStore({ url: await server.createSchema(), connectionsMax: 2 })];
-  it("reads and counts random histories like the model", async () => readAnyHistory(create, 25));
+  it("reads and counts random histories like the model", async () => readAnyHistory(create, numRuns));
   it("answers after rollbacks, restarts and new blocks as if the removed blocks had never existed", async () =>
-    rollBackAnywhere(create, 25));
+    rollBackAnywhere(create, numRuns));
 });
 
 async function readAnyHistory(create: CreateStores, numRuns: number): Promise<void> {
