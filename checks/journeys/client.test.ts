@@ -36,11 +36,10 @@ function collectGarbage(): void {
 /** The broker keeps its port over restarts. */
 const port = await findFreePort();
 const running = useWorld(embeddedWorld, { env: { STELE_PORT: String(port) } });
+const client = (options: { readonly fetch?: typeof fetch } = {}): Stele =>
+  new Stele({ url: running().broker.url, ...options });
 
 describe("calls", () => {
-  const client = (options: { readonly fetch?: typeof fetch } = {}): Stele =>
-    new Stele({ url: running().broker.url, ...options });
-
   it("the client opens a topic, publishes, reads and closes; a publish to the closed topic rejects with 100112", async () => {
     const stele = client();
     expect(await stele.exist("a")).toBe(false);

@@ -36,6 +36,7 @@ class Running implements Disposable {
 
 /** A broker with the default settings. */
 const running = useWorld(embeddedWorld);
+const here = (command: string): string => command.replaceAll(address, running().broker.url);
 
 describe.runIf(hasTools)("curl (needs bash and curl)", () => {
   let eventId: string;
@@ -44,8 +45,6 @@ describe.runIf(hasTools)("curl (needs bash and curl)", () => {
     await client.open("orders/new");
     ({ eventId } = await client.publish("orders/new", '{"status":"paid"}'));
   });
-
-  const here = (command: string): string => command.replaceAll(address, running().broker.url);
 
   it("the curl command of the README shows events", async () => {
     const [command = ""] = commandsOf(readme).filter((line) => line.includes("/tail"));
