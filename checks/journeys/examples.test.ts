@@ -184,9 +184,9 @@ describe.each(languages.filter(({ canRun }) => canRun))("the examples in $name",
   it("the tail example ends with an error once nothing reads its output", async () => {
     const stele = new Stele({ url: running().broker.url });
     await stele.open(topic);
-    // More than the pipe holds: the tail writes after `head` has ended.
+    // More than the pipe holds, and a reader that begins late: the tail still writes when `head` ends.
     for (let count = 0; count < 3; count += 1) await stele.publish(topic, "x".repeat(50_000));
-    const program = start(`set -o pipefail; ${commandOf(name, "tail")} | head -c 1`);
+    const program = start(`set -o pipefail; ${commandOf(name, "tail")} | (sleep 1; head -c 1)`);
     await until("the program ends", () => program.code !== null, { timeoutMs: 110_000 });
     expect(program.code).not.toBe(0);
   });
