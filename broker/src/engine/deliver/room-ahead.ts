@@ -6,18 +6,35 @@ const eventsAheadMax = 1_024;
 export const bytesAheadMax = 1024 * 1024;
 /**
  * Bytes of such events of all subscriptions of a node. Beyond it, each subscription keeps to its equal share: receivers that hang must neither take all
- * memory nor stop other subscriptions. A subscription without such events may always take one.
+ * memory nor stop other subscriptions. A subscription without such events may always take one. One that took more before keeps that until its events end, so
+ * all together may hold more: twice as much if they take their events at the same time, four times if a thousand take them one after another.
  */
 export const bytesAheadTotalMax = 64 * 1024 * 1024;
 
 /** What all workers of a node hold together. */
 export class SharedRoom {
   /** Bytes of the events that have not ended. */
-  bytes = 0;
-  workers = 0;
+  #bytes = 0;
+  /** Workers that hold such events. The others need no share. */
+  #holders = 0;
+  /** Rooms that are full only because of what the others hold. */
+  readonly waiting = new Set<RoomAhead>();
 
-  get share(): number {
-    return bytesAheadTotalMax / this.workers;
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Whether a worker that holds so many bytes has its share. */
+  isFullFor(held: number): boolean {
+    return this.#bytes >= bytesAheadTotalMax && held >= bytesAheadTotalMax / this.#holders;
+  }
+
+  /** Call it when a worker that held `before` bytes holds `after`. */
+  change(before: number, after: number): void {
+    this.#bytes += after - before;
+    this.#holders += Number(after > 0) - Number(before > 0);
+    const hasRoom = this.#bytes < bytesAheadTotalMax || after === 0; // One holder less: the shares of the others have grown.
+    if (hasRoom) for (const room of this.waiting) room.wake();
   }
 }
 
@@ -38,25 +55,26 @@ export class RoomAhead {
 
   constructor(options: RoomAheadOptions) {
     this.#options = options;
-    options.shared.workers += 1;
   }
 
   take(bytes: number): void {
-    this.#bytes += bytes;
-    this.#options.shared.bytes += bytes;
+    this.#change(bytes);
   }
 
   /** Call it after events have ended, when `countAhead` does not count them any more. */
   free(bytes: number): void {
-    this.#bytes -= bytes;
-    this.#options.shared.bytes -= bytes;
+    this.#change(-bytes);
     this.#onFreed?.();
   }
 
   /** Call it when the worker has ended. */
   close(): void {
     this.free(this.#bytes);
-    this.#options.shared.workers -= 1;
+  }
+
+  /** Ends a wait for the other workers if the worker may take an event. */
+  wake(): void {
+    if (!this.isFull) this.#onFreed?.();
   }
 
   /** Waits until there is room, or the worker stops. */
@@ -66,20 +84,30 @@ export class RoomAhead {
 
   /** Whether the worker takes no event until others have ended. */
   get isFull(): boolean {
-    const { countAhead, shared } = this.#options;
-    if (countAhead() >= eventsAheadMax || this.#bytes >= bytesAheadMax) return true;
-    return shared.bytes >= bytesAheadTotalMax && this.#bytes >= shared.share;
+    return this.#isFullAlone || this.#options.shared.isFullFor(this.#bytes);
+  }
+
+  get #isFullAlone(): boolean {
+    return this.#options.countAhead() >= eventsAheadMax || this.#bytes >= bytesAheadMax;
+  }
+
+  #change(bytes: number): void {
+    const before = this.#bytes;
+    this.#bytes += bytes;
+    this.#options.shared.change(before, this.#bytes);
   }
 
   #nextFreeing(): Promise<void> {
-    const { stopping } = this.#options;
+    const { stopping, shared } = this.#options;
     return new Promise((resolve) => {
       const settle = (): void => {
         stopping.removeEventListener("abort", settle);
+        shared.waiting.delete(this);
         this.#onFreed = undefined;
         resolve();
       };
       this.#onFreed = settle;
+      if (!this.#isFullAlone) shared.waiting.add(this);
       stopping.addEventListener("abort", settle);
     });
   }
