@@ -16,7 +16,8 @@ export interface GuardOptions {
 
 /**
  * How long to try an address of a name before its next one, in milliseconds. Node's 250 ms are too short for a receiver on the other side of the world, and
- * for a lost packet, which TCP sends again after a second: a name with a second address that leads nowhere could never be reached.
+ * for a lost packet, which TCP sends again after a second: a name with a second address that leads nowhere could never be reached. At most a quarter of the
+ * attempt's timeout, so that the attempt comes to the next address.
  */
 const addressMsMax = 2_000;
 
@@ -25,10 +26,11 @@ const addressMsMax = 2_000;
  * rebinding has no effect.
  */
 export function createGuardedConnector(guard: GuardOptions & { readonly timeoutMs: number }): buildConnector.connector {
+  const addressMs = Math.min(addressMsMax, Math.ceil(guard.timeoutMs / 4));
   const connectorFor = (port: number) =>
     buildConnector({
       timeout: guard.timeoutMs,
-      autoSelectFamilyAttemptTimeout: addressMsMax,
+      autoSelectFamilyAttemptTimeout: addressMs,
       lookup: createGuardedLookup({ ...guard, port }),
     });
   // A look-up does not know the port; the policy only asks whether it is below `loopbackPortMin`.
