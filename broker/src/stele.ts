@@ -1,11 +1,20 @@
 #!/usr/bin/env node
+import { setDefaultAutoSelectFamilyAttemptTimeout } from "node:net";
 import { brokerCommands } from "./cli/broker-commands.ts";
 import { findDescriptorProblem } from "./lib/system/descriptors.ts";
 import { findNodeProblem } from "./lib/system/node-version.ts";
 
 /** Exit code for refused settings, as in main.ts. */
 const refused = 2;
+/**
+ * How long to try an address of a chain endpoint, token issuer, database or broker before its next one, in milliseconds. Node's 250 ms are too short for one
+ * on the other side of the world, and for a lost packet, which TCP sends again after a second: a name with a second address that leads nowhere could never be
+ * reached.
+ */
+const addressMsMax = 2_000;
 const programFlags: ReadonlySet<string> = new Set(["--help", "-h"]);
+
+setDefaultAutoSelectFamilyAttemptTimeout(addressMsMax);
 
 // `stele help NAME` means `stele NAME --help`: these commands parse their own arguments, so only they know their help.
 const [helpCommand, helpTopic = ""] = process.argv.slice(2);

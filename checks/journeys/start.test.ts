@@ -33,6 +33,13 @@ it.each([
   expect(stderr).toContain(`npm took ${flag} for a flag of its own. Write two dashes`);
 });
 
+it.each([["--check-config"], ["--help"]])("stele %s tries each address of a name for two seconds", async (flag) => {
+  const report = `import { getDefaultAutoSelectFamilyAttemptTimeout as get } from "node:net";
+    process.on("exit", () => process.stderr.write("address: " + get()));`;
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(report)}` };
+  expect((await runBroker({ args: [flag], env })).stderr).toContain("address: 2000");
+});
+
 it.runIf(process.platform === "linux")("the broker exits with 2 if its open-file limit is too low", async () => {
   const { code, stderr } = await runBroker({ shell: 'ulimit -n 400; exec "$@"', args: ["--check-config"] });
   expect(stderr).toMatch(/may open 400 files at once, and needs at least 512/);
