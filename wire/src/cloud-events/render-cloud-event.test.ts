@@ -1,4 +1,5 @@
 import { type CloudEvent, HTTP } from "cloudevents";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type CloudEventSource, renderCloudEvent, toAttributeName } from "./render-cloud-event.ts";
 
@@ -119,6 +120,11 @@ describe("renderCloudEvent", () => {
     ["svc-ce-dataschema", "/schemas/order"],
     ["svc-ce-dataschema", "https://schemas.example/an order"],
     ["svc-ce-dataschema", "https://schemas.example/%zz"],
+    ["svc-ce-dataschema", "https://schemas.example/order?a=[b]"],
+    ["svc-ce-dataschema", "https://schemas.example/order#a#b"],
+    ["svc-ce-dataschema", "https://schemas.example:port/order"],
+    ["svc-ce-dataschema", "https://[1]/order"],
+    ["svc-ce-dataschema", "urn:"],
   ])("lists the extension %s in otherextensions if its value is %j", (key, value) => {
     const event = read(toSource({ extensions: [[key, value]] }));
     expect(event.toJSON()).toMatchObject({ type: "stele.event", datacontenttype: "application/octet-stream" });
@@ -128,10 +134,27 @@ describe("renderCloudEvent", () => {
   it("leaves out otherextensions if each extension is an attribute", () => {
     const extensions: readonly (readonly [string, string])[] = [
       ["svc-format", "json"],
-      ["svc-ce-dataschema", "https://schemas.example/order%20v1?a=[b]#c"],
       ["svc-order-id", ""],
     ];
     expect(JSON.parse(renderCloudEvent(toSource({ extensions })))).not.toHaveProperty("otherextensions");
+  });
+
+  it.each([
+    "https://schemas.example/order%20v1?a=b/c?#d",
+    "https://user@schemas.example:8443",
+    "https://[2001:db8::1]:8443/order",
+    "file:///schemas/order",
+    "urn:order:v1",
+  ])("has the dataschema %s", (uri) => {
+    const event = read(toSource({ extensions: [["svc-ce-dataschema", uri]] }));
+    expect(event.toJSON()).toMatchObject({ dataschema: uri });
+    expect(event).not.toHaveProperty("otherextensions");
+  });
+
+  it("has no dataschema that the CloudEvents project's library refuses", () => {
+    const part = fc.constantFrom("a", "1", ":", "/", "//", "?", "#", "[", "]", "@", "%", "%20", ".", "::1", "[::1]");
+    const uris = fc.array(part, { maxLength: 8 }).map((parts) => `s:${parts.join("")}`);
+    fc.assert(fc.property(uris, (uri) => void read(toSource({ extensions: [["svc-ce-dataschema", uri]] }))));
   });
 });
 

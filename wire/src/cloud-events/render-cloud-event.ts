@@ -65,8 +65,20 @@ const jsonMediaType = "application/json";
 const mediaType = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:\s*;[\x20-\x7e]*)?$/;
 const jsonType = /^(?:application\/json|[\w.+-]+\/[\w.+-]+\+json)(?:\s*;|$)/i;
 const textType = /^text\//i;
-/** An absolute URI, perhaps with a fragment (RFC 3986): the only form that libraries accept as `dataschema`. */
-const uri = /^[a-z][a-z\d+.-]*:(?:[\w.~:/?#[\]@!$&'()*+,;=-]|%[\da-f]{2})+$/i;
+/**
+ * An absolute URI, perhaps with a fragment (RFC 3986): the only form that libraries accept as `dataschema`. After the scheme comes a host with its port, or a
+ * path. {@link URL} checks an IPv6 address.
+ */
+const uri = new RegExp(
+  [
+    String.raw`^[a-z][a-z\d+.-]*:`,
+    String.raw`(?://(?:(?:[\w.~!$&'()*+,;=:-]|%[\da-f]{2})*@)?(?:\[[\da-f:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})*)(?::\d*)?(?=[/?#]|$)|(?!//)(?=[^?#]))`,
+    String.raw`(?:[\w.~!$&'()*+,;=:@/-]|%[\da-f]{2})*`,
+    String.raw`(?:\?(?:[\w.~!$&'()*+,;=:@/?-]|%[\da-f]{2})*)?`,
+    String.raw`(?:#(?:[\w.~!$&'()*+,;=:@/?-]|%[\da-f]{2})*)?$`,
+  ].join(""),
+  "i",
+);
 const control = /[\p{Cc}\p{Cs}]/u;
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -112,7 +124,7 @@ export function findMediaType(format: string | undefined): string | undefined {
 
 /** The value if it is an absolute URI; else undefined. */
 export function findUri(value: string | undefined): string | undefined {
-  return value !== undefined && uri.test(value) ? value : undefined;
+  return value !== undefined && uri.test(value) && URL.canParse(value) ? value : undefined;
 }
 
 /** The value if a core attribute may have it; else undefined. */
