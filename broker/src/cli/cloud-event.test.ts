@@ -73,6 +73,12 @@ describe("fromCloudEvent", () => {
     expect(textOf(publication)).toBe("{}");
   });
 
+  it("keeps a dataschema that is no absolute URI, which a tail of an earlier version wrote", () => {
+    const { extensions } = read(',"dataschema":"/schemas/order","data":1');
+    expect(extensions).toMatchObject({ "svc-ce-dataschema": "/schemas/order" });
+    expect(() => read(',"dataschema":"","data":1')).toThrow(UsageError);
+  });
+
   it("derives the publish key from source and id, and has none without once", () => {
     expect(read(',"data":1').once).toBe(read(',"data":2').once);
     expect(read(',"data":1').once).not.toBe(read(',"data":1,"id":"2"').once);

@@ -33,7 +33,10 @@ const required = ["specversion", "id", "source", "type"] as const;
 const own = new Map<string, string>(Object.entries(cloudEventKeys));
 
 export interface CloudEventReading {
-  /** Whether a broker may have rendered the event: then its sequence is dropped, and the extensions in `otherextensions` get their keys back. */
+  /**
+   * Whether a broker may have rendered the event: then its sequence is dropped, and the extensions in `otherextensions` get their keys back. Earlier versions
+   * rendered every text as `dataschema`: one that is no absolute URI becomes the extension that keeps it, as if it were in `otherextensions`.
+   */
   readonly mayBeRendered?: boolean;
 }
 
@@ -55,6 +58,11 @@ export function parseCloudEvent(
   const content = toContent(members, attributes);
   if (!mayBeRendered) return toPublished({ attributes, content }, prefix);
   const others = takeOthers(attributes);
+  const schema = attributes.get("dataschema") ?? "";
+  if (schema !== "" && isLegal(schema) && findUri(schema) === undefined) {
+    attributes.delete("dataschema");
+    others.push([prefix + cloudEventKeys.dataschema, schema]);
+  }
   attributes.delete("sequence");
   const published = toPublished({ attributes, content }, prefix);
   return { ...published, extensions: [...published.extensions, ...others] };
