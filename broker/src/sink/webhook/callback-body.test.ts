@@ -77,6 +77,24 @@ describe("a callback as a CloudEvent", () => {
     expect(typeOf("\u0001".repeat(700))).toBe("application/cloudevents+json");
   });
 
+  it("is structured if it has more than 64 attributes, which are too many headers for servers", () => {
+    const { subscription } = notificationTo({ options: { form: "cloudevents-binary" } });
+    const encode = (count: number) => {
+      const extensions = Array.from({ length: count }, (_, at) => [`svc-a${at}`, "1"] as const);
+      return bodies.encode({ subscription, ...notified(61, "1", extensions) }).headers;
+    };
+    const own = Object.keys(encode(0)).length;
+    expect(Object.keys(encode(64 - own))).toHaveLength(64);
+    expect(encode(65 - own)).toEqual({ "content-type": "application/cloudevents+json" });
+  });
+
+  it("counts the colon and the line break of each attribute", () => {
+    const { subscription } = notificationTo({ options: { form: "cloudevents-binary" } });
+    const extensions = Array.from({ length: 50 }, (_, at) => [`svc-${at + 10}`, "x".repeat(69)] as const);
+    const { headers } = bodies.encode({ subscription, ...notified(61, "1", extensions) });
+    expect(headers).toEqual({ "content-type": "application/cloudevents+json" });
+  });
+
   it("of a batch has all its events, in order", () => {
     const notification = toNotification({ options: { form: "cloudevents", batchEvents: 2 } }, [json, text]);
     expect(read(notification).map(({ id, data }) => [id, data])).toEqual([

@@ -19,6 +19,10 @@ export interface EncodedBody {
 
 /** Bytes of the attributes of a binary CloudEvent in headers. An event with more is structured: common servers accept 8 KiB of headers, with the url. */
 const attributeBytesMax = 4_096;
+/** Attributes of a binary CloudEvent in headers. An event with more is structured: common servers accept 100 headers. */
+const attributesMax = 64;
+/** Bytes of a header line beside its name and value: a colon, a space and the line break. */
+const headerExtraBytes = 4;
 
 const structuredType = { "content-type": "application/cloudevents+json" };
 const batchType = { "content-type": "application/cloudevents-batch+json" };
@@ -40,16 +44,18 @@ export class CloudEventEncoder {
     return { headers: batchType, body: Buffer.from(`[${texts.join(",")}]`) };
   }
 
-  /** The attributes in headers, the content as the body (section 3.1); structured if the attributes are too long for headers. */
+  /** The attributes in headers, the content as the body (section 3.1); structured if the attributes are too long or too many for headers. */
   binary(notified: NotifiedEvent): EncodedBody {
     const { content } = notified.event;
     const headers: Record<string, string> = {};
+    const attributes = toCloudEventAttributes(this.#toSource(notified));
+    if (attributes.size > attributesMax) return this.structured(notified);
     let bytes = 0;
-    for (const [name, value] of toCloudEventAttributes(this.#toSource(notified))) {
+    for (const [name, value] of attributes) {
       const [header, text] =
         name === "datacontenttype" ? ["content-type", value] : [`ce-${name}`, toHeaderValue(value)];
       headers[header] = text;
-      bytes += header.length + text.length;
+      bytes += header.length + text.length + headerExtraBytes;
     }
     if (bytes > attributeBytesMax) return this.structured(notified);
     return { headers, body: Buffer.from(content.buffer, content.byteOffset, content.byteLength) };
