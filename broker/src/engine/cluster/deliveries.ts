@@ -226,8 +226,8 @@ export class Deliveries {
 
   async #drop(id: SubscriptionId): Promise<void> {
     const { workers, progressWriter, history } = this.#options;
-    history.forget(id);
     const progress = await workers.remove(id, 0);
+    history.forget(id); // Not before: the worker notes the attempt that it cancels.
     if (progress !== undefined) progressWriter.forget(progress);
   }
 

@@ -1,5 +1,7 @@
 import { afterEach, expect, it } from "vitest";
 import { parseSubscriptionId } from "../../domain/subscription.ts";
+import { createDeferred } from "../../lib/deferred.ts";
+import type { AttemptOutcome } from "../../ports/sink.ts";
 import { allowAll, type Policy } from "../access/policy.ts";
 import { defaultEngineLimits } from "../limits.ts";
 import { testCaller } from "../testing/as-caller.ts";
@@ -54,6 +56,31 @@ it("a removed subscription leaves no attempts to one that is made later with its
   await cluster.run(cluster.subscribe(0, "a", { subscriptionId, url: "http://down/" }));
   await cluster.run(cluster.publish(0, "a", "1"));
   await cluster.run(cluster.unSubscribe(0, subscriptionId));
+  await cluster.run(cluster.subscribe(0, "a", { subscriptionId }));
+  expect(await cluster.run(broker.operator.getSubscription(testCaller, subscriptionId))).toMatchObject({
+    attempts: [],
+  });
+});
+
+it("a redelivery that ends after its subscription was removed leaves no attempt to a later one", async () => {
+  cluster = await TestCluster.start(1);
+  const { broker } = cluster.node(0);
+  await cluster.run(broker.open({ topic: "a", groupId: undefined }));
+  const url = "http://down/";
+  const answer = createDeferred<AttemptOutcome>();
+  cluster.sink.receive(url, () => ({ status: "failed", reason: "down" }));
+  const options = { onFailure: "skip", attemptsMax: 1 } as const;
+  await cluster.run(cluster.subscribe(0, "a", { subscriptionId, url, options }));
+  await cluster.run(cluster.publish(0, "a", "1"));
+  await cluster.clock.advance(1_000);
+  cluster.sink.receive(url, () => answer.promise);
+  const redeliver = { order: { kind: "redeliver", eventId: undefined }, isDryRun: false } as const;
+  const redelivered = broker.operator.orderSubscription(testCaller, subscriptionId, redeliver);
+  await cluster.clock.advance(1_000);
+  expect(cluster.attempts).toHaveLength(2);
+  await cluster.run(cluster.unSubscribe(0, subscriptionId));
+  answer.resolve({ status: "failed", reason: "down" });
+  await cluster.run(Promise.allSettled([redelivered]));
   await cluster.run(cluster.subscribe(0, "a", { subscriptionId }));
   expect(await cluster.run(broker.operator.getSubscription(testCaller, subscriptionId))).toMatchObject({
     attempts: [],

@@ -242,7 +242,7 @@ export class SubscriptionService {
   }
 
   async #make(id: SubscriptionId, order: Order): Promise<boolean> {
-    const { store, clock, ownership, access } = this.#options;
+    const { store, clock, ownership, access, history } = this.#options;
     const { group, filter, call, owner } = order;
     if (call.subscriptionId !== undefined) await this.#checkFree(id);
     const now = clock.now();
@@ -272,6 +272,7 @@ export class SubscriptionService {
     const outcome = await store.insertSubscription(subscription, generation, quotas);
     if (typeof outcome === "object") throw overStoredQuota(outcome.quota);
     if (outcome !== "inserted") return false;
+    history.forget(id); // An attempt of a removed subscription, such as that of a redelivery, may have ended after the removal.
     ownership.begin(subscription);
     return true;
   }
