@@ -57,5 +57,5 @@ function codeOf(error: Error): string | undefined {
 }
 
 function isTls(code: string): boolean {
-  return /SSL|TLS|CERT|^UNABLE_TO_/.test(code);
+  return /SSL|TLS|CERT|^UNABLE_TO_|^INVALID_(?:CA|PURPOSE)$|^PATH_LENGTH_EXCEEDED$/.test(code);
 }
