@@ -50,10 +50,8 @@ const answerHeaderBytesMax = 16_384;
 
 const withheld = { kind: "withheld" } as const;
 const stopped = new AttemptError("the broker is stopping");
-/** Whoever calls also aborts a call because its subscription changed, and the text is shown to operators. */
-export const cancelled = new AttemptError(
-  "the broker cancelled the attempt: it stops, or the subscription changed or moved",
-);
+/** Whoever calls may have many reasons to abort a call, and the text is shown to operators: it names none. */
+export const cancelled = new AttemptError("the broker cancelled the attempt");
 
 /** Sends requests to receivers, within the limits per receiver and in total. */
 export class ReceiverCaller {

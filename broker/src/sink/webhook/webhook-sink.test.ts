@@ -9,10 +9,7 @@ import { attemptAt, makeSink, neverAborted } from "./testing/sink.ts";
 
 const id = "2cf24dba-59-1124";
 const notResponse = refused("the body is not a JSON-RPC response");
-const cancelled = {
-  status: "failed",
-  reason: "the broker cancelled the attempt: it stops, or the subscription changed or moved",
-};
+const cancelled = { status: "failed", reason: "the broker cancelled the attempt" };
 
 describe("a request", () => {
   test("is a POST of JSON with the Standard Webhooks headers", async () => {
