@@ -23,7 +23,7 @@ test.each([
   expect(parseRetryAfter(header, now)).toBe(waitMs);
 });
 
-test("a date without a zone is in GMT, whatever the zone of the machine", () => {
+test("a date in the form of ANSI C is in GMT, whatever the zone of the machine", () => {
   vi.stubEnv("TZ", "America/New_York");
   onTestFinished(() => void vi.unstubAllEnvs());
   expect(parseRetryAfter("Fri Nov  6 08:49:47 2026", now)).toBe(10_000);
