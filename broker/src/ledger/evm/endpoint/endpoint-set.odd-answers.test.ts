@@ -132,6 +132,8 @@ it("asks the next endpoint for promised logs if the first one returns none, and 
   expect(await set.request({ method: "eth_getLogs" })).toEqual([]);
   second.answer = ({ id }) => ({ id, error: { code: -32000, message: "pruned" } });
   expect(await set.request(call)).toEqual([]);
+  second.answer = ({ id }) => ({ id, error: { code: -32005, message: "block range too large" } });
+  await expect(set.request(call)).rejects.toThrow("block range too large");
   await set.close();
 });
 

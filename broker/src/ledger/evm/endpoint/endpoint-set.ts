@@ -112,7 +112,7 @@ export class EndpointSet implements EvmProvider {
 
   async #askInTurn<T>(ask: (endpoint: Endpoint) => Promise<T>, { method, isPromised }: RpcCall): Promise<T> {
     const failures = new Map<Endpoint, EndpointError>();
-    let refusal: RpcAnswerError | undefined;
+    const refusals: RpcAnswerError[] = [];
     const empty: T[] = [];
     for (const endpoint of this.#order(method)) {
       // An endpoint without answers must not delay that of another one.
@@ -127,12 +127,14 @@ export class EndpointSet implements EvmProvider {
         const isDoubtful =
           method === sendMethod && isMaybeDone(failures) && toRpcFailure(error).kind !== "already-known";
         if (isForNext(error)) failures.set(endpoint, error);
-        else if (error instanceof RpcAnswerError && readMethods.has(method)) refusal ??= error;
+        else if (error instanceof RpcAnswerError && readMethods.has(method)) refusals.push(error);
         else throw isDoubtful ? this.#summarise(failures) : error;
       }
     }
-    for (const answer of empty) return answer;
-    throw refusal ?? this.#summarise(failures);
+    // This endpoint may have what the others lack, and return it for a smaller range.
+    const tooMuch = refusals.find((refusal) => toRpcFailure(refusal).kind === "range-refused");
+    if (tooMuch === undefined) for (const answer of empty) return answer;
+    throw tooMuch ?? refusals[0] ?? this.#summarise(failures);
   }
 
   async #askEndpoint(endpoint: Endpoint, call: RpcCall): Promise<unknown> {
