@@ -73,14 +73,20 @@ test("asks each endpoint for the logs of an old range if the first one has none"
   expect(marksOf(await reader.read(range))).toHaveLength(16);
 });
 
-test("asks each endpoint for promised logs that the first one left out", async () => {
+test("asks each endpoint for promised logs that the first one left out, but only in the second pass", async () => {
   const { node, rpc, clock, reader, warnings } = createReader(2);
   const { request } = node;
-  node.request = async (call) =>
-    call.method === "eth_getLogs" && call.isPromised !== true ? [] : request.call(node, call);
+  const promised: unknown[] = [];
+  node.request = async (call) => {
+    if (call.method !== "eth_getLogs") return request.call(node, call);
+    promised.push(call.isPromised);
+    return call.isPromised === true ? request.call(node, call) : [];
+  };
   const range = { after: await rpc.header(0), to: 2, blocksMax: 16, head: 2, header: undefined, ended: never };
-  expect(marksOf(await reader.read(range))).toEqual([1, 2]);
-  expect([clock.timers, warnings]).toEqual([0, []]);
+  const reading = reader.read(range);
+  await clock.advance(500);
+  expect(marksOf(await reading)).toEqual([1, 2]);
+  expect([promised, warnings]).toEqual([[false, false, true, true], []]);
 });
 
 test("an end of the reading ends the pause", async () => {

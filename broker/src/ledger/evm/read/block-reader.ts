@@ -152,28 +152,31 @@ export class BlockReader {
     return { from, blocks, logs: logs.flat(), bytes: bytesOf(logs.flat()) };
   }
 
-  /** The logs of each block. A chain node may announce a block before it can search its logs, and return none: asks all again for logs that headers promise. */
+  /**
+   * The logs of each block. A chain node may announce a block before it can search its logs, and return none: asks again, all endpoints, for logs that headers
+   * promise. The first pass asks one endpoint: a bloom may promise in vain, and an endpoint that hangs must not delay each such block.
+   */
   async #promisedLogs(headers: readonly Header[], ended: AbortSignal): Promise<readonly (readonly ContractLog[])[]> {
-    const logs = await this.#logsOf(headers);
+    const logs = await this.#logsOf(headers, false);
     const owed = headers.filter((header, index) => logs[index]?.length === 0 && this.#bloom.promises(header));
     if (owed.length > 0) await pause(this.#options.clock, askAgainMs, ended);
-    const again = await this.#logsOf(owed);
+    const again = await this.#logsOf(owed, true);
     const missing = owed.find((_, index) => again[index]?.length === 0);
     if (missing !== undefined && !ended.aborted) this.#leftOut.failed(leftOut, { blockNumber: missing.number });
     else if (owed.length > 0) this.#leftOut.done();
     return headers.map((header, index) => again[owed.indexOf(header)] ?? logs[index] ?? []);
   }
 
-  async #logsOf(headers: readonly Header[]): Promise<readonly (readonly ContractLog[])[]> {
+  async #logsOf(headers: readonly Header[], isPromised: boolean): Promise<readonly (readonly ContractLog[])[]> {
     const logs: (readonly ContractLog[])[] = [];
     for (const some of chunksOf(headers, blocksOfLogsAtOnce))
-      logs.push(...(await Promise.all(some.map(async (header) => this.#logsOfOne(header)))));
+      logs.push(...(await Promise.all(some.map(async (header) => this.#logsOfOne(header, isPromised)))));
     return logs;
   }
 
-  async #logsOfOne(header: Header): Promise<readonly ContractLog[]> {
+  async #logsOfOne(header: Header, isPromised: boolean): Promise<readonly ContractLog[]> {
     if (!this.#bloom.mayHold(header)) return [];
-    return this.#parseAll(await this.#blockLogs.read(header, this.#bloom.promises(header)));
+    return this.#parseAll(await this.#blockLogs.read(header, isPromised));
   }
 
   /** Believes that a range has no logs only once all endpoints say so: one may have deleted its old logs. */
