@@ -36,24 +36,25 @@ export class BlockLogs {
       return await this.#ask(block, { signatures: logSignatures, isPromised });
     } catch (error) {
       if (!mayBeTooMuch(error)) throw error;
-      return this.#readWithoutRefusals(block);
+      return this.#readWithoutRefusals(block, isPromised);
     }
   }
 
-  async #readWithoutRefusals(block: BlockRef): Promise<readonly RpcLog[]> {
-    const ours = await this.#ask(block, { signatures: refusalSignatures, sender: this.#options.account });
-    const logs = [...ours, ...(await this.#readChanges(changeSignatures, block))];
+  async #readWithoutRefusals(block: BlockRef, isPromised?: boolean): Promise<readonly RpcLog[]> {
+    const { account: sender } = this.#options;
+    const ours = await this.#ask(block, { signatures: refusalSignatures, sender, isPromised });
+    const logs = [...ours, ...(await this.#readChanges(block, changeSignatures, isPromised))];
     return logs.toSorted((left, right) => Number(left.logIndex) - Number(right.logIndex));
   }
 
   /** Logs of these signatures; one signature at a time if the endpoint refuses all at once. */
-  async #readChanges(signatures: readonly Hex[], block: BlockRef): Promise<readonly RpcLog[]> {
+  async #readChanges(block: BlockRef, signatures: readonly Hex[], isPromised?: boolean): Promise<readonly RpcLog[]> {
     try {
-      return await this.#ask(block, { signatures });
+      return await this.#ask(block, { signatures, isPromised });
     } catch (error) {
       if (signatures.length === 1 || !mayBeTooMuch(error)) throw error;
       const logs: RpcLog[] = [];
-      for (const signature of signatures) logs.push(...(await this.#readChanges([signature], block)));
+      for (const signature of signatures) logs.push(...(await this.#readChanges(block, [signature], isPromised)));
       return logs;
     }
   }

@@ -4,6 +4,7 @@ import { type LogFields, silentLogger } from "../../../lib/logger.ts";
 import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
 import { BatchVerifier } from "./batch-verifier.ts";
 import { BlockReader, type Round } from "./block-reader.ts";
+import { logSignatures } from "./parse-log.ts";
 import { Rpc } from "../endpoint/rpc.ts";
 import { FakeNode } from "../testing/fake-node.ts";
 
@@ -87,6 +88,21 @@ test("asks each endpoint for promised logs that the first one left out, but only
   await clock.advance(500);
   expect(marksOf(await reading)).toEqual([1, 2]);
   expect([promised, warnings]).toEqual([[false, false, true, true], []]);
+});
+
+test("asks each endpoint for promised logs, also if one refuses a request for all of them", async () => {
+  const { node, rpc, clock, reader } = createReader(1);
+  const { request } = node;
+  node.request = async (call) => {
+    if (call.method !== "eth_getLogs") return request.call(node, call);
+    const [{ topics }] = call.params as readonly [{ readonly topics: readonly (readonly string[])[] }]; // The reader sends these.
+    if (topics[0]?.length === logSignatures.length) throw Object.assign(new Error("too many logs"), { code: -32005 });
+    return call.isPromised === true ? request.call(node, call) : [];
+  };
+  const range = { after: await rpc.header(0), to: 1, blocksMax: 16, head: 1, header: undefined, ended: never };
+  const reading = reader.read(range);
+  await clock.advance(500);
+  expect(marksOf(await reading)).toEqual([1]);
 });
 
 test("an end of the reading ends the pause", async () => {
