@@ -22,6 +22,12 @@ test("reads a header, also one with a gas limit of 64 bits", () => {
   expect(readHeader(header)).toMatchObject({ number: 1, timestamp: 2000, gasLimit: 2 ** 64 });
 });
 
+test("asks all endpoints for a block that the chain has, but not for one that it may not have yet", async () => {
+  const rpc = new Rpc({ request: async ({ isPromised }) => (isPromised === true ? header : null) });
+  expect(await rpc.header(1)).toMatchObject({ number: 1, hash });
+  expect(await rpc.findHeader(1)).toBeUndefined();
+});
+
 test.each(["number", "timestamp", "gasLimit"].flatMap((field) => noNumbers.map((value) => [field, value] as const)))(
   "refuses a header whose %s is %j",
   (field, value) => {

@@ -123,10 +123,10 @@ export class Rpc {
     return toCount(await this.#ask<unknown>("eth_chainId"));
   }
 
-  /** @throws RpcFailure if there is no such block. */
+  /** Callers know that the chain has the block: an endpoint without it may have deleted it. @throws RpcFailure if no endpoint has it. */
   async header(tag: number | "latest"): Promise<Header> {
-    const block = await this.#ask<unknown>("eth_getBlockByNumber", toTag(tag), false);
-    return readHeader(block);
+    const params = [toTag(tag), false];
+    return readHeader(await this.#request({ method: "eth_getBlockByNumber", params, isPromised: true }));
   }
 
   /** Undefined if there is no such block yet. */
