@@ -179,7 +179,7 @@ export class BlockReader {
     return this.#parseAll(await this.#blockLogs.read(header, isPromised));
   }
 
-  /** Believes that a range has no logs only once all endpoints say so: one may have deleted its old logs. */
+  /** Believes that a range has no logs once the endpoints that can be asked say so: one may have deleted its old logs. */
   async #readRange(range: BlockRange): Promise<Round> {
     const { rpc, registry } = this.#options;
     const filter = { address: registry, signatures: logSignatures, isPromised: true };
