@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import { testCaller } from "../../../engine/testing/as-caller.ts";
 import { silentLogger } from "../../../lib/logger.ts";
 import { Connections, type ConnectionsOptions } from "./connections.ts";
-import { socketOptions, SocketServer } from "./socket-server.ts";
+import { SocketServer } from "./socket-server.ts";
 
 const anyPort = { host: "127.0.0.1", port: 0 };
 
@@ -87,26 +87,6 @@ it("ends its connections in slices, before the drain is over", async () => {
   expect(ended).toBe(20);
 });
 
-it("accepts a client at the limit that comes again while its former socket waits for its end", async () => {
-  const served: Duplex[] = [];
-  const connections = { connectionsMax: 1, create: (stream: Duplex) => ({ endByStop: () => void stream.destroy() }) };
-  const { sockets, server, ...rest } = createSockets(connections);
-  server.on("connection", (socket) => {
-    served.push(socket.resume());
-    rest.connections.serve(socket, testCaller);
-  });
-  const port = Number(new URL(await sockets.listen(anyPort, "mqtt")).port);
-  const first = connect(port, "127.0.0.1").end();
-  await once(server, "connection");
-  await once(served[0] ?? server, "end");
-  const second = connect(port, "127.0.0.1");
-  await once(server, "connection");
-  expect(served.map(({ destroyed }) => destroyed)).toEqual([false, false]);
-  first.destroy();
-  second.destroy();
-  await sockets.drain();
-});
-
 it.each(["end", "close"])(
   "accepts a client at the limit whose former stream has emitted '%s', although that connection still waits for its end",
   (event) => {
@@ -128,7 +108,7 @@ it.each(["end", "close"])(
 
 function createSockets(options: Partial<ConnectionsOptions> = {}) {
   const logged: string[] = [];
-  const server = createServer(socketOptions);
+  const server = createServer();
   const connections = new Connections({
     protocol: "MQTT",
     logger: { ...silentLogger, error: (message) => void logged.push(message) },

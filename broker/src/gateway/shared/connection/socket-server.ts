@@ -26,8 +26,7 @@ export class SocketServer {
     this.#server = server;
     this.#connections = connections;
     const { connectionsMax, logger, protocol } = connections.options;
-    // `Connections` keeps to the limit. Node also counts sockets whose client has ended, and who may come again before its connection has a time slice to end.
-    server.maxConnections = 2 * connectionsMax;
+    server.maxConnections = connectionsMax;
     server.on("drop", (dropped) => connections.refused(dropped?.remoteAddress));
     server.on("connection", (socket) => {
       this.#sockets.add(socket);
