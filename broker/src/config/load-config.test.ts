@@ -149,7 +149,10 @@ describe("loadConfig", () => {
       '"prot" in f is not a known setting; did you mean port?',
     ],
     [{ argv: ["--config", "f"], files: { f: '{"port": "1"}' } }, 'port in f: "1" is not an integer from 0 to 65535'],
-    [{ argv: ["--config", "f"], files: { f: "[]" } }, "config file f cannot be used: it does not hold a JSON object"],
+    [
+      { argv: ["--config", "f"], files: { f: "[]" }, env: { STELE_K: "0x1" } },
+      "config file f cannot be used: it does not hold a JSON object",
+    ],
     [
       { argv: ["--config", "f"], files: { f: '{"access": {"roles": {"a": [], "a": []}}}' } },
       'config file f cannot be used: an object has the name "a" twice, and only the last would count',
@@ -168,6 +171,10 @@ describe("loadConfig", () => {
     [
       { env: { STELE_GROUPS: '[{"id": "1"', STELE_K: "0x1" } },
       "STELE_GROUPS: the value is not a JSON array of 1 to 32 groups",
+    ],
+    [
+      { argv: ["--groups", '[{"id": "1", "endpoints": "embedded"}]'], env: { STELE_GROUPS: "[{", STELE_ACCES: "{}" } },
+      "STELE_ACCES is not a known variable; did you mean STELE_ACCESS?",
     ],
     [{ argv: ["--config", "f"], env: { STELE_K: "0x1" } }, "config file f cannot be used: ENOENT: no such file: f"],
     [

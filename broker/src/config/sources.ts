@@ -33,7 +33,7 @@ export interface Sources {
 interface Source {
   readonly given: ReadonlyMap<string, GivenValue>;
   readonly problems: readonly string[];
-  /** Whether a value could not be read. It may refer to variables, which must not count as unknown. */
+  /** Whether a part could not be read, which is a problem. It may refer to variables, which must not count as unknown. */
   readonly isUnread?: boolean;
 }
 
@@ -52,7 +52,8 @@ export function readSources(table: SettingsTable, environment: Environment): Sou
   const fromFile = path === undefined ? emptySource : readFileSource(table, path, environment.readFile);
   const given = new Map([...fromFile.given, ...fromEnvironment.given, ...fromFlags.given]);
   const referredTo = variablesReferredTo(table, given);
-  const isUnread = [fromFlags, fromEnvironment, fromFile].some((source) => source.isUnread);
+  const isUnread =
+    [fromFlags, fromEnvironment, fromFile].some((source) => source.isUnread) || hasUnreadValue(table, given);
   return {
     action: flags.action,
     given,
@@ -83,9 +84,7 @@ function decodeTexts(
     const text = textOf(origin);
     if (text === undefined) continue;
     try {
-      const value = setting.decode(text);
-      given.set(name, { value, origin });
-      if (setting.variablesOf !== undefined) isUnread ||= value === text;
+      given.set(name, { value: setting.decode(text), origin });
     } catch (error) {
       if (!(error instanceof RepeatedName)) throw error;
       isUnread = true;
@@ -109,6 +108,13 @@ function variablesReferredTo(table: SettingsTable, given: ReadonlyMap<string, Gi
   return Object.entries(table).flatMap(([name, { variablesOf }]) => variablesOf?.(given.get(name)?.value) ?? []);
 }
 
+/** Whether a value that should refer to variables is a text, as if it was no JSON. Of several values, only the one that wins counts: it is a problem. */
+function hasUnreadValue(table: SettingsTable, given: ReadonlyMap<string, GivenValue>): boolean {
+  return Object.entries(table).some(
+    ([name, { variablesOf }]) => variablesOf !== undefined && typeof given.get(name)?.value === "string",
+  );
+}
+
 function pickVariables(env: Environment["env"], names: readonly string[]): ReadonlyMap<string, string> {
   return new Map(names.flatMap((name) => (env[name] ? [[name, env[name]] as const] : [])));
 }
@@ -124,7 +130,8 @@ function readFileSource(table: SettingsTable, path: string, readFile: Environmen
     return { given: new Map(), problems: [`config file ${path} cannot be used: ${reason}`], isUnread: true };
   }
   if (typeof content !== "object" || content === null || Array.isArray(content)) {
-    return { given: new Map(), problems: [`config file ${path} cannot be used: it does not hold a JSON object`] };
+    const reason = "it does not hold a JSON object";
+    return { given: new Map(), problems: [`config file ${path} cannot be used: ${reason}`], isUnread: true };
   }
   return readFileKeys(table, path, content);
 }
