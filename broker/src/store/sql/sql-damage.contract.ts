@@ -2,6 +2,7 @@ import { type Kysely, sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { EventBatch } from "../../domain/event.ts";
 import { endOfBlock, positionZero, toPosition } from "../../domain/position.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import { type BatchRange, IndexDamagedError } from "../../ports/store.ts";
 import { testDamage } from "../../ports/store-damage.contract.ts";
@@ -12,6 +13,7 @@ import {
   group,
   history,
   subscriptionOf,
+  topicOf,
   webhookTo,
 } from "../../ports/store-examples.contract.ts";
 import type { Schema, SqlBackend, SqlDatabase } from "./schema.ts";
@@ -249,6 +251,15 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
       });
       await store.rollBack(group, { number: 2, hash: history[1]?.hash ?? "0x" });
       expect(await store.findSubscription(id)).toMatchObject({ state: "active", cursor: endOfBlock(2) });
+    });
+
+    it("rolls back in few statements over a topic whose ordinal is damaged", async () => {
+      const block = blockOf(7, { opened: [topicOf(parseTopicName("c"), 3)] });
+      await store.applyBlocks(group, [block]);
+      await change(sql`update topics set ordinal = ${2 ** 50} where name = 'c'`);
+      const result = await store.rollBack(group, { number: 6, hash: history.at(-1)?.hash ?? "0x" });
+      expect(result).toMatchObject({ topicCount: 1 });
+      expect((await store.listTopics(group, { offset: 0, limit: 9 })).total).toBe(2);
     });
 
     it.each([

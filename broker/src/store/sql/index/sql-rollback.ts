@@ -263,19 +263,27 @@ async function dropTopics(
   keep: number | undefined,
 ): Promise<number> {
   if (keep === undefined) return 0;
-  const topics = transaction.selectFrom("topics").where("group_id", "=", groupId);
-  const { last } = await topics.select(({ fn }) => fn.max("ordinal").as("last")).executeTakeFirstOrThrow();
   let count = 0;
-  for (let from = keep; from < (last ?? 0); from += rowsAtOnceMax) {
-    const { numDeletedRows } = await transaction
+  for (let after = keep; ; ) {
+    const rows = await transaction
+      .selectFrom("topics")
+      .select("ordinal")
+      .where("group_id", "=", groupId)
+      .where("ordinal", ">", after)
+      .orderBy("ordinal")
+      .limit(rowsAtOnceMax)
+      .execute();
+    const last = rows.at(-1);
+    if (last === undefined) return count;
+    await transaction
       .deleteFrom("topics")
       .where("group_id", "=", groupId)
-      .where("ordinal", ">", from)
-      .where("ordinal", "<=", from + rowsAtOnceMax)
-      .executeTakeFirstOrThrow();
-    count += Number(numDeletedRows);
+      .where("ordinal", ">", after)
+      .where("ordinal", "<=", last.ordinal)
+      .execute();
+    count += rows.length;
+    after = last.ordinal;
   }
-  return count;
 }
 
 function toVanishedRow(groupId: GroupId, batch: VanishedBatch): Insertable<VanishedTable> {
