@@ -48,6 +48,8 @@ export class Issuer {
   readonly #stopping = new AbortController();
   #running: Promise<void> = Promise.resolve();
   #refreshing: Promise<void> | undefined;
+  /** Whether the read that is under way has taken longer than `readMsMax`. */
+  #isHanging = false;
   /** The document of the known keys; undefined before the first. */
   #text: string | undefined;
   #keys: readonly IssuerKey[] = [];
@@ -109,12 +111,12 @@ export class Issuer {
   }
 
   /**
-   * Keys that may have signed a token with this key identifier. If there are none, reads the keys again, but not too often. Undefined if too many tokens
-   * wait for that read.
+   * Keys that may have signed a token with this key identifier. If there are none, reads the keys again, but not too often, and does not wait for a read that
+   * hangs. Undefined if too many tokens wait for that read.
    */
   async candidates(kid: string | undefined): Promise<readonly IssuerKey[] | undefined> {
     const known = this.#matching(kid);
-    if (known.length > 0) return known;
+    if (known.length > 0 || this.#isHanging) return known;
     const isEarly = this.#parts.clock.monotonic() - this.#triedAt < earlyFetchMs;
     if (isEarly && this.#refreshing === undefined) return known;
     if (this.#waiting >= waitingMax) return undefined;
@@ -154,13 +156,17 @@ export class Issuer {
     const late = pause(this.#parts.clock, readMsMax, ended.signal, this.#stopping.signal);
     const isLate = await Promise.race([this.#refresh(), late.then(() => true)]);
     ended.abort();
-    if (isLate === true && !this.#stopping.signal.aborted)
-      this.#trouble.failed(new Error(`the read has not ended after ${readMsMax / 1_000} s`));
+    if (isLate !== true || this.#refreshing === undefined || this.#stopping.signal.aborted) return;
+    this.#isHanging = true;
+    this.#trouble.failed(new Error(`the read has not ended after ${readMsMax / 1_000} s`));
   }
 
   /** Reads the keys; concurrent calls share one read. Never rejects. */
   #refresh(): Promise<void> {
-    this.#refreshing ??= this.#read().finally(() => void (this.#refreshing = undefined));
+    this.#refreshing ??= this.#read().finally(() => {
+      this.#refreshing = undefined;
+      this.#isHanging = false;
+    });
     return this.#refreshing;
   }
 
@@ -170,6 +176,7 @@ export class Issuer {
     const startedAt = this.#triedAt;
     try {
       const text = await read(this.options.keys, this.#stopping.signal);
+      if (this.#stopping.signal.aborted) return; // The read may have hung until long after the stop.
       if (text !== this.#text) this.#take(parseIssuerKeys(text), text);
       this.#readAt = startedAt;
       this.#trouble.done();
