@@ -48,7 +48,9 @@ export class Issuer {
   readonly #stopping = new AbortController();
   #running: Promise<void> = Promise.resolve();
   #refreshing: Promise<void> | undefined;
-  /** Whether the read that is under way has taken longer than `readMsMax`. */
+  /** The read that is under way, even if it hangs. */
+  #reading: Promise<void> | undefined;
+  /** Whether that read has taken longer than `readMsMax`. */
   #isHanging = false;
   /** The document of the known keys; undefined before the first. */
   #text: string | undefined;
@@ -76,7 +78,7 @@ export class Issuer {
   /** Calls `onChanged` after each read that shows that a key was removed, and when the keys were read too long ago to be trusted. */
   async start(onChanged: () => void): Promise<void> {
     this.#onChanged = onChanged;
-    await this.#refreshInTime();
+    await this.#refresh();
     this.#checkTrust();
     this.#running = this.#run();
   }
@@ -121,7 +123,7 @@ export class Issuer {
     if (isEarly && this.#refreshing === undefined) return known;
     if (this.#waiting >= waitingMax) return undefined;
     this.#waiting += 1;
-    await this.#refreshInTime();
+    await this.#refresh();
     this.#waiting -= 1;
     return this.#matching(kid);
   }
@@ -139,7 +141,7 @@ export class Issuer {
       const isTroubled = this.#trouble.reason !== undefined;
       await pause(this.#parts.clock, isTroubled ? Math.min(periodMs, retryMs) : periodMs, signal);
       if (signal.aborted) return;
-      await this.#refreshInTime();
+      await this.#refresh();
       this.#checkTrust();
     }
   }
@@ -150,24 +152,25 @@ export class Issuer {
     this.#wasTrusted = isTrusted;
   }
 
-  /** Reads the keys. Leaves a read that hangs behind: until it ends, later calls wait for it too, since each read of a disk needs a thread. Never rejects. */
-  async #refreshInTime(): Promise<void> {
-    const ended = new AbortController();
-    const late = pause(this.#parts.clock, readMsMax, ended.signal, this.#stopping.signal);
-    const isLate = await Promise.race([this.#refresh(), late.then(() => true)]);
-    ended.abort();
-    if (isLate !== true || this.#refreshing === undefined || this.#stopping.signal.aborted) return;
-    this.#isHanging = true;
-    this.#trouble.failed(new Error(`the read has not ended after ${readMsMax / 1_000} s`));
+  /** Reads the keys, or waits for a read that hangs, for at most `readMsMax`; concurrent calls share that time. Never rejects. */
+  #refresh(): Promise<void> {
+    this.#refreshing ??= this.#readInTime().finally(() => void (this.#refreshing = undefined));
+    return this.#refreshing;
   }
 
-  /** Reads the keys; concurrent calls share one read. Never rejects. */
-  #refresh(): Promise<void> {
-    this.#refreshing ??= this.#read().finally(() => {
-      this.#refreshing = undefined;
+  /** Leaves a read that hangs behind: until it ends, later calls wait for it too, since each read of a disk needs a thread. */
+  async #readInTime(): Promise<void> {
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = undefined;
       this.#isHanging = false;
     });
-    return this.#refreshing;
+    const ended = new AbortController();
+    const late = pause(this.#parts.clock, readMsMax, ended.signal, this.#stopping.signal);
+    await Promise.race([this.#reading, late]);
+    ended.abort();
+    if (this.#reading === undefined || this.#stopping.signal.aborted) return;
+    this.#isHanging = true;
+    this.#trouble.failed(new Error(`the read has not ended after ${readMsMax / 1_000} s`));
   }
 
   async #read(): Promise<void> {
