@@ -7,7 +7,7 @@ import type { CommittedBatch } from "../../../ports/ledger.ts";
 import { toOutgoingBatch } from "../../../ports/testing/outgoing-batch.ts";
 import type { EvmLedger } from "../evm-ledger.ts";
 import { createEvmHarness, testKey } from "../testing/evm-harness.ts";
-import { InterceptedProvider, passAll } from "../testing/intercepted-provider.ts";
+import { connectionLost, InterceptedProvider, passAll } from "../testing/intercepted-provider.ts";
 import type { PushedBlock } from "./pushed-block.ts";
 
 const never = new AbortController().signal;
@@ -114,6 +114,18 @@ test("finds the block of a batch at any endpoint, newest blocks first, and none 
   expect(asked).toEqual(["16", "32", "32", "38", "90", "90"]);
   expect(await ledger.findBatch(wanted, { from: 1, to: 0 }, never)).toBeUndefined();
   expect(asked).toHaveLength(6);
+  provider.current = passAll;
+});
+
+test("looks for a batch in parts that grow again after an outage", async () => {
+  const { current } = provider;
+  const range = { from: 1, to: await ledger.finalBlockNumber(never) };
+  const unknown = { address: committed[0]?.address ?? "0x", firstSequence: count + 1 } as const;
+  provider.current = () => Promise.reject(connectionLost());
+  for (let tries = 0; tries < 12; tries += 1) await expect(ledger.findBatch(unknown, range, never)).rejects.toThrow();
+  provider.current = current;
+  expect(await ledger.findBatch(unknown, range, never)).toBeUndefined();
+  expect(asked.slice(0, -1)).toEqual(["1", "2", "4", "8", "16", "32"]);
   provider.current = passAll;
 });
 

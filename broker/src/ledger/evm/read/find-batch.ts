@@ -32,7 +32,9 @@ export async function findBatch(
       end = part.from - 1;
       size.onAnswer(0);
     } catch (error) {
-      if (!(error instanceof RpcFailure) || error.kind === "unreached" || !size.onRefusal()) throw error;
+      if (error instanceof RpcFailure && error.kind === "range-refused" && size.onRefusal()) continue;
+      size.onLost();
+      throw error;
     }
   }
   return undefined;
