@@ -133,7 +133,7 @@ describe("embedded chain", () => {
       await expect(client.getEvent(damaged)).rejects.toMatchObject({ code: 200208 });
       expect(await client.listGroupFailures()).toEqual([
         expect.stringMatching(
-          new RegExp(`the chain's file is damaged in block ${damaged.split("-")[2]}:.*storeRetentionMs.*restore`),
+          new RegExp(`the chain's file is damaged in block ${damaged.split("-")[2]}:.*storeRetentionMs.*repair`),
         ),
       ]);
       const others = dropped.eventIds.filter((eventId) => eventId !== damaged);

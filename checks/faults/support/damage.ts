@@ -81,7 +81,8 @@ type Kind = keyof typeof kinds;
 const kindNames = Object.keys(kinds) as Kind[]; // The keys of `kinds`.
 
 const headFile = "chain.sqlite-head";
-const files = ["chain.sqlite", headFile, "store.sqlite", "chain.sqlite-wal", "store.sqlite-wal"];
+/** Files that are damaged at random. */
+export const damagedFiles = ["chain.sqlite", headFile, "store.sqlite", "chain.sqlite-wal", "store.sqlite-wal"];
 /** Kinds of damage that may leave an intact but older file. */
 const olderFileKinds: ReadonlySet<string> = new Set<Kind>([
   "truncated",
@@ -97,7 +98,7 @@ const olderHeadKinds: ReadonlySet<string> = new Set<Kind>(["page of an earlier c
 export function chooseDamage(random: Random): Damage {
   const state = random.pick(["stopped", "killed"] as const);
   const isRebuild = random.fraction() < 0.35;
-  const some = files.filter((file) => (state === "killed" || !isLog(file)) && (!isRebuild || isOfChain(file)));
+  const some = damagedFiles.filter((file) => (state === "killed" || !isLog(file)) && (!isRebuild || isOfChain(file)));
   const first = { file: random.pick(some), kind: random.pick(kindNames) };
   const others = some.filter((file) => file !== first.file);
   if (others.length === 0 || random.fraction() > 0.15) return { state, isRebuild, hits: [first] };

@@ -62,7 +62,7 @@ const subject = /(chain|store)\.sqlite|signer\.key|the chain's file|subscription
 /** Paths of folders, whose names may contain any word. */
 const folder = /\/\S*\//g;
 /** What to do: each message must name a remedy, outside of paths. */
-const remedy = /\b(restore|delete|move|start again|check|unsubscribe)\b/i;
+const remedy = /\b(restore|repair|delete|move|start again|check|unsubscribe)\b/i;
 
 /** Starts a broker on the folder, and compares all its answers with what it had promised. Allows the losses that `excuses` names. */
 export async function judge(dataDir: string, promised: Promised, excuses = noExcuses): Promise<Judged> {
