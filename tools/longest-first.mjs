@@ -1,4 +1,4 @@
-// Orders the test files of a group so that the longest start first. Otherwise one of them may run alone at the end. Vitest itself knows how long each file
+// Orders the test files of a project so that the longest start first. Otherwise one of them may run alone at the end. Vitest itself knows how long each file
 // took in the last run. A fresh clone has no last run: there, Vitest begins with the largest files. Types: longest-first.d.mts.
 import { BaseSequencer } from "vitest/node";
 
@@ -76,8 +76,13 @@ export const longest = [
 export class LongestFirst extends BaseSequencer {
   async sort(files) {
     const usual = await super.sort(files); // oxlint-disable-line unicorn/no-array-sort -- Vitest's method, not the one of arrays
+    // Vitest ends a worker when the next file is of another project, and the new worker loads all modules again: so projects come one after another.
+    const projects = [...new Set(usual.map(({ project }) => project))];
     // The sort is stable: the other files keep their order.
-    return usual.toSorted((left, right) => this.#rankOf(left) - this.#rankOf(right));
+    return usual.toSorted(
+      (left, right) =>
+        projects.indexOf(left.project) - projects.indexOf(right.project) || this.#rankOf(left) - this.#rankOf(right),
+    );
   }
 
   #rankOf({ moduleId }) {
