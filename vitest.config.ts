@@ -48,6 +48,9 @@ const chaiConfig = { truncateThreshold: 400 };
 /** Files of a worker share the modules that they load, and so their state: to load them for each file takes longer than most tests. */
 const shared = { isolate: false, execArgv, expect, chaiConfig, server: { deps: { external: [builtFiles] } } };
 
+/** Random histories get their seed here. */
+const seeded = { setupFiles: ["checks/harness/history-seed.ts"] };
+
 /** These keep a processor busy most of the time: one more at once than the smallest machine has processors. */
 const computing = { maxWorkers: 3, sequence: { groupOrder: 0 }, testTimeout: 60_000, hookTimeout: 60_000, ...shared };
 
@@ -71,7 +74,7 @@ export default defineConfig({
         },
       },
       {
-        test: { name: "histories", include: histories, setupFiles: ["checks/harness/history-seed.ts"], ...computing },
+        test: { name: "histories", include: histories, ...seeded, ...computing },
       },
       {
         test: {
@@ -79,6 +82,7 @@ export default defineConfig({
           include: servers,
           testTimeout: 60_000,
           hookTimeout: 60_000,
+          ...seeded,
           ...waiting,
         },
       },

@@ -15,6 +15,7 @@ const histories = [
   "checks/faults/kill-mqtt-exact.test.ts",
   "checks/faults/kill-publish-once.test.ts",
   "checks/faults/kill-lanes.test.ts",
+  "checks/faults/kill-tail.test.ts",
   "checks/faults/kill-dead-letters.test.ts",
   "checks/faults/operate.test.ts",
   "checks/faults/damage",

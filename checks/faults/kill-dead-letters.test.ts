@@ -11,7 +11,7 @@ const seeds = seedsOf("CHECKS_KILL_LETTERS_SEEDS", [20_261_123]);
 const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "2");
 const topics = ["letter/0", "letter/1", "letter/2"];
 const quick = { STELE_CALLBACK_BACKOFF_MIN_MS: "10", STELE_CALLBACK_BACKOFF_MAX_MS: "20", STELE_LOG_LEVEL: "error" };
-const timeoutMs = 240_000;
+const timeoutMs = 60_000 * (rounds + 4);
 
 interface Letter {
   readonly eventId: string;

@@ -10,7 +10,7 @@ const seeds = seedsOf("CHECKS_KILL_LANES_SEEDS", [20_261_123]);
 const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "2");
 const topics = Array.from({ length: 8 }, (_, index) => `lane/${index}`);
 const quick = { STELE_CALLBACK_BACKOFF_MIN_MS: "20", STELE_CALLBACK_BACKOFF_MAX_MS: "100", STELE_LOG_LEVEL: "warn" };
-const timeoutMs = 240_000;
+const timeoutMs = 60_000 * (rounds + 4);
 
 interface Seen {
   readonly topic: string;

@@ -9,7 +9,7 @@ import { publishUntil, runTail, sequencesOf } from "./support/tail-load.ts";
 
 const seeds = seedsOf("CHECKS_KILL_SEEDS", [20_261_123]);
 const reconnects = 50;
-const kills = 2;
+const kills = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "2");
 const topics = ["load/a", "load/b", "load/c"];
 const timeoutMs = 300_000;
 

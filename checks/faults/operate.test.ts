@@ -12,7 +12,6 @@ import type { Send } from "./support/operated/orders.ts";
 
 const seeds = seedsOf("CHECKS_OPERATE_SEEDS", [20_261_123]);
 const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "2");
-const clusterRounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "2");
 /** The longest round takes 30 s on a busy machine, and the final check a few minutes. */
 const timeoutMs = 480_000 + 30_000 * rounds;
 const quick = { STELE_CALLBACK_BACKOFF_MIN_MS: "20", STELE_CALLBACK_BACKOFF_MAX_MS: "100", STELE_LOG_LEVEL: "warn" };
@@ -92,7 +91,7 @@ describe.each(seeds)("every operator order under load, seed %i", (seed) => {
       await using operated = await Operated.create(nodes.send, cluster.random);
       await operated.subscribe();
       operated.start();
-      for (let round = 0; round < clusterRounds; round += 1) {
+      for (let round = 0; round < rounds; round += 1) {
         await untilPublished(operated, 20);
         const killed = await nodes.toKill(operated, round % 2 === 0 ? "orders" : "delivers");
         await killed.kill();

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-/** The bundle that `npm start` runs. CHECKS_BROKER_MAIN can name a deliberately broken build, to prove that the checks fail on it. */
+/** The bundle that `npm start` runs. CHECKS_BROKER_MAIN can name a deliberately broken build, to prove that checks of this process fail on it. */
 export const mainFile =
   process.env["CHECKS_BROKER_MAIN"] ?? fileURLToPath(new URL("../../broker/dist/bundle/stele.js", import.meta.url));
 
