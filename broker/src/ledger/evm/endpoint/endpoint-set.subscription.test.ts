@@ -128,6 +128,22 @@ describe("subscriptions", () => {
     await until(() => expect(heads.at(-1)).toBe("0x96"));
   });
 
+  it("reports no head of an endpoint that serves another chain behind the same connection, and subscribes again later", async () => {
+    const [node] = await startNodes(1);
+    const set = createSet([node.url("ws")]);
+    const { heads } = await subscribe(set);
+    const { genesis } = node.chain;
+    Object.assign(node.chain, { genesis: `0x${"01".repeat(32)}`, head: 5000 });
+    set.doubtChain();
+    await expect(set.request({ method: "eth_any" })).rejects.toMatchObject({ reach: "unreached" });
+    expect(set.isNotifying()).toBe(false);
+    node.notifyHead();
+    Object.assign(node.chain, { genesis, head: 101 });
+    await until(() => expect(heads.at(-1)).toBe("0x65"));
+    expect(heads).not.toContain("0x1388");
+    expect(set.isNotifying()).toBe(true);
+  });
+
   it("reports no head of a subscription that was cancelled", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url("ws")]);

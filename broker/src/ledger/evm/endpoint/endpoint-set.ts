@@ -97,10 +97,13 @@ export class EndpointSet implements EvmProvider {
   }
 
   expectChain(chain: ChainIdentity): void {
-    if (findDifference(chain, this.#expected) !== undefined || this.#expected.genesisHash === undefined) {
-      for (const endpoint of this.#endpoints) endpoint.doubt();
-    }
+    if (findDifference(chain, this.#expected) !== undefined || this.#expected.genesisHash === undefined)
+      this.doubtChain();
     this.#expected = chain;
+  }
+
+  doubtChain(): void {
+    for (const endpoint of this.#endpoints) endpoint.doubt();
   }
 
   async close(): Promise<void> {
@@ -185,6 +188,7 @@ export class EndpointSet implements EvmProvider {
         reason,
       });
     endpoint.onForeign(reason);
+    this.#subscription.onLost(endpoint); // The heads that it announces are those of the other chain.
     this.#choose();
     throw new EndpointError(reason, { reach: "unreached" });
   }

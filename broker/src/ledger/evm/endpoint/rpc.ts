@@ -56,6 +56,8 @@ export interface EvmProvider {
   failure?(): Outage | undefined;
   /** Sets the expected chain. Endpoints that serve another chain are not used from then on. */
   expectChain?(chain: ChainIdentity): void;
+  /** Has the chain of each endpoint checked before its next request. Call it if an answer came from another chain. */
+  doubtChain?(): void;
 }
 
 /** Whether the provider is the embedded chain, which never has reorgs. */

@@ -1,8 +1,12 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { toQuantity } from "@stele/eth/node";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { silentLogger } from "../../../lib/logger.ts";
 import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
 import type { Address } from "../../../domain/topic.ts";
+import { EndpointSet } from "../endpoint/endpoint-set.ts";
 import { Rpc } from "../endpoint/rpc.ts";
+import { FakeNode as HttpNode } from "../endpoint/testing/fake-node.ts";
+import { FastClock } from "../endpoint/testing/fast-clock.ts";
 import { FakeNode } from "../testing/fake-node.ts";
 import { BatchVerifier } from "./batch-verifier.ts";
 import { BlockReader } from "./block-reader.ts";
@@ -21,6 +25,16 @@ class CountingNode extends FakeNode {
     const isTag = params[0] === "finalized";
     return super.request(isTag ? { method, params: [`0x${(this.head - 2).toString(16)}`, false] } : call);
   }
+}
+
+/** Has the endpoint serve this chain. */
+function serve(endpoint: HttpNode, chain: FakeNode): void {
+  endpoint.takesBatches = false;
+  endpoint.answer = async (call) => {
+    if (call.method === "eth_chainId") return { id: call.id, result: "0x1" };
+    const result = call.method === "eth_blockNumber" ? toQuantity(chain.head) : await chain.request(call);
+    return { id: call.id, result };
+  };
 }
 
 describe("a block tracker", () => {
@@ -108,5 +122,28 @@ describe("a block tracker", () => {
     await clock.advance(10_000);
     expect(marks).toEqual([6]);
     expect(tracker.outage).toBeUndefined();
+  });
+
+  it("leaves an endpoint that serves another, higher chain behind the same connection", async () => {
+    await using first = await HttpNode.start();
+    await using second = await HttpNode.start();
+    const other = new FakeNode(registry, 100);
+    for (let mark = 101; mark <= 120; mark += 1) other.seal([mark]);
+    for (const endpoint of [first, second]) serve(endpoint, node);
+    const addresses = [first.url(), second.url()];
+    const set = new EndpointSet({ addresses, clock: new FastClock(25), logger: silentLogger, timeoutMs: 20_000 });
+    rpc = new Rpc(set);
+    await start("latest");
+    serve(first, other);
+    tracker.onHead(await rpc.header("latest"));
+    node.seal([6]);
+    const check = async (): Promise<void> => {
+      tracker.onHead(await rpc.header("latest"));
+      await clock.advance(5000);
+      expect(marks).toEqual([6]);
+    };
+    await vi.waitFor(check, { timeout: 20_000, interval: 10 });
+    expect(await rpc.header(0)).toMatchObject({ hash: node.genesisHash });
+    await set.close();
   });
 });

@@ -282,6 +282,7 @@ export class BlockTracker {
     const { rpc, genesisHash } = this.#options;
     const { hash } = await rpc.header(0);
     if (hash === genesisHash) return;
+    rpc.provider.doubtChain?.(); // Otherwise other requests, and transactions, would still go to that endpoint.
     const reason = `the endpoint serves another chain: its first block is ${hash}, and the group's is ${genesisHash}`;
     throw new RpcFailure("refused", reason, { cause: hash });
   }
