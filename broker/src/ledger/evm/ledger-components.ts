@@ -208,8 +208,9 @@ function connect({ room, gas }: LedgerBase, fees: FeePolicy, components: ReadCom
   });
   tracker.listen({
     onRound: (round) => sender.onRound(round),
+    onForeign: () => heads.forget(),
     onReorganised: (blockNumber) => {
-      heads.onReorganised();
+      heads.forget();
       sender.onReorganised(blockNumber);
       guard.check();
     },

@@ -134,6 +134,9 @@ describe("subscriptions", () => {
     const { heads } = await subscribe(set);
     const { genesis } = node.chain;
     Object.assign(node.chain, { genesis: `0x${"01".repeat(32)}`, head: 5000 });
+    node.notifyHead();
+    await until(() => expect(heads).toContain("0x1388"));
+    heads.length = 0;
     set.doubtChain();
     await expect(set.request({ method: "eth_any" })).rejects.toMatchObject({ reach: "unreached" });
     expect(set.isNotifying()).toBe(false);
@@ -142,6 +145,8 @@ describe("subscriptions", () => {
     await until(() => expect(heads.at(-1)).toBe("0x65"));
     expect(heads).not.toContain("0x1388");
     expect(set.isNotifying()).toBe(true);
+    node.chain.head = 102; // The endpoint does not announce it.
+    await until(() => expect(heads.at(-1)).toBe("0x66"));
   });
 
   it("reports no head of a subscription that was cancelled", async () => {

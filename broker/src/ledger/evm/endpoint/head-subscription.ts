@@ -32,7 +32,7 @@ export class HeadSubscription {
   #place: Place | undefined;
   /** The endpoint that refused the subscription last, and until when that endpoint is not asked again. */
   #refusal: { readonly endpoint: Endpoint; readonly until: number } | undefined;
-  /** The newest block that was reported; -1 before the first. */
+  /** The newest block that was reported since the subscription was attached; -1 before the first. */
   #head = -1;
   #isMoving = false;
 
@@ -53,7 +53,6 @@ export class HeadSubscription {
   /** Subscribes at this endpoint; if that fails, later. Returns a function that ends the subscription and never rejects. One subscriber at a time. */
   async start(listener: (head: unknown) => void, endpoint: Endpoint): Promise<() => Promise<void>> {
     this.#listener = listener;
-    this.#head = -1;
     this.#refusal = undefined;
     this.#isMoving = true;
     await this.#tryAttach(endpoint);
@@ -111,6 +110,7 @@ export class HeadSubscription {
     if (listener === undefined || !endpoint.connection.canNotify) return;
     const id = await this.#options.ask(endpoint, { method: "eth_subscribe", params: ["newHeads"] });
     this.#refusal = undefined;
+    this.#head = -1; // The earlier endpoint may have been on another branch, or on another chain.
     // The subscriber may have ended meanwhile, and the next one may have subscribed already.
     if (this.#listener === listener && this.#place === undefined) this.#place = { endpoint, id };
     else await this.#unsubscribe({ endpoint, id });

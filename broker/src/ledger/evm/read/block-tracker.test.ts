@@ -43,10 +43,13 @@ describe("a block tracker", () => {
   let rpc: Rpc;
   let tracker: BlockTracker;
   let marks: number[];
+  /** How often the tracker reported heads of another chain. */
+  let foreign: number;
   beforeEach(() => {
     node = new CountingNode(registry);
     rpc = new Rpc(node);
     marks = [];
+    foreign = 0;
     for (let mark = 1; mark <= 5; mark += 1) node.seal([mark]);
   });
   afterEach(async () => tracker.stop());
@@ -69,6 +72,7 @@ describe("a block tracker", () => {
         for (const { entries } of blocks) marks.push(...entries.map(({ address }) => Number(address)));
       },
       onReorganised: () => {},
+      onForeign: () => void (foreign += 1),
     });
     await tracker.start(await rpc.header("latest"));
   }
@@ -116,6 +120,7 @@ describe("a block tracker", () => {
     await clock.advance(10_000);
     expect(tracker.tail).toBe(5);
     expect(tracker.outage?.reason).toContain("the endpoint serves another chain");
+    expect(foreign).toBeGreaterThan(0);
     served = node;
     node.seal([6]);
     tracker.onHead(await rpc.header("latest"));

@@ -39,6 +39,8 @@ export interface TrackerListener {
    * no common block is known; then new rounds continue after the newest final block.
    */
   readonly onReorganised: (blockNumber: number) => void;
+  /** Called when the newest heads are those of another chain. */
+  readonly onForeign: () => void;
 }
 
 /** Reads every new final block once for all followers; older blocks are read for each follower. */
@@ -283,6 +285,7 @@ export class BlockTracker {
     const { hash } = await rpc.header(0);
     if (hash === genesisHash) return;
     rpc.provider.doubtChain?.(); // Otherwise other requests, and transactions, would still go to that endpoint.
+    for (const { onForeign } of this.#listeners) onForeign();
     const reason = `the endpoint serves another chain: its first block is ${hash}, and the group's is ${genesisHash}`;
     throw new RpcFailure("refused", reason, { cause: hash });
   }

@@ -85,6 +85,15 @@ describe("HeadWatcher", () => {
     expect(endpoint.polls).toBe(2);
   });
 
+  it("names the highest block, and after a call of forget the highest one since then", async () => {
+    await start();
+    for (const head of [20, 3]) endpoint.notify(head);
+    expect([watcher.latest.number, watcher.last.number]).toEqual([20, 3]);
+    watcher.forget();
+    for (const head of [4, 6, 5]) endpoint.notify(head);
+    expect([watcher.latest.number, watcher.last.number]).toEqual([6, 5]);
+  });
+
   it("polls an endpoint that cannot notify", async () => {
     endpoint.canNotify = false;
     await start();

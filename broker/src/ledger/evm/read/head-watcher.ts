@@ -43,20 +43,20 @@ export class HeadWatcher {
     return this.#stall.isRefused ? this.#stall.outage : undefined;
   }
 
-  /** The highest block since `start` or the last reorg. Read it after `start`. */
+  /** The highest block since `start` or the last `forget`. Read it after `start`. */
   get latest(): Header {
-    if (this.#latest === undefined) throw new Error("the head watcher is not started");
-    return this.#latest;
+    return this.#latest ?? this.last;
   }
 
   /** The block that the endpoint named last, which may be lower than `latest`. Read it after `start`. */
   get last(): Header {
-    return this.#last ?? this.latest;
+    if (this.#last === undefined) throw new Error("the head watcher is not started");
+    return this.#last;
   }
 
-  /** Forgets the highest block of the old branch. */
-  onReorganised(): void {
-    this.#latest = this.#last;
+  /** Forgets the highest block, which is one of an old branch or of another chain: the next one may be lower. */
+  forget(): void {
+    this.#latest = undefined;
   }
 
   /** Whether the newest block is polled at present. */

@@ -28,6 +28,16 @@ test.each([0, 1, 3])("raises the fee of the next stuck transaction while %i befo
   expect(noncesOf(world).filter((nonce) => nonce === seen + 1)).toHaveLength(1);
 });
 
+test("raises the fee of a transaction that was signed while the endpoint named the newest block of another, higher chain", async () => {
+  const world = new SenderWorld({ fees: "legacy", feeBumpAfterMs });
+  await world.fees.refresh();
+  world.head = 20_000_000;
+  await world.send(1);
+  world.head = 2;
+  await world.clock.advance(3 * feeBumpAfterMs);
+  expect(noncesOf(world).length).toBeGreaterThan(1);
+});
+
 test("recognises a version that was signed and included while the endpoint was slow, and sends no second transaction", async () => {
   const world = new SenderWorld({ fees: "legacy", feeBumpAfterMs });
   const { node, clock, sender, signer } = world;

@@ -322,6 +322,7 @@ export class Overseer {
     const { clock, feeBumpAfterMs, head, fees, inFlight } = this.#options;
     const [newest] = variants;
     if (newest === undefined || clock.monotonic() - newest.signedAt < feeBumpAfterMs) return false;
-    return head() > newest.signedAtBlock && (nonce === inFlight.lowestUnseenNonce() || !fees.covers(newest.fees));
+    // The newest block is lower after a reorg, or if it was that of another chain.
+    return head() !== newest.signedAtBlock && (nonce === inFlight.lowestUnseenNonce() || !fees.covers(newest.fees));
   }
 }

@@ -26,7 +26,8 @@ export class FakeChain {
   }
 
   block() {
-    return { number: `0x${this.head.toString(16)}`, hash: this.genesis, parentHash: this.genesis, timestamp: "0x1" };
+    const hash = this.genesis;
+    return { number: `0x${this.head.toString(16)}`, hash, parentHash: hash, timestamp: "0x1", gasLimit: "0x1" };
   }
 }
 
