@@ -76,12 +76,10 @@ describe("a transaction without a receipt", () => {
   );
 
   test.each([0, 63, 99, 100])(
-    "a transaction without a receipt is absent, not replaced, if block %d contains it",
-    async (block) => {
-      expect(await fateAt({ usedFrom: block, blocks: { [block]: ours } })).toEqual({
-        kind: "absent",
-        count: nonce + 1,
-      });
+    "a transaction without a receipt is seen, and neither absent nor replaced, if block %d contains it",
+    async (blockNumber) => {
+      const blocks = { [blockNumber]: ours };
+      expect(await fateAt({ usedFrom: blockNumber, blocks })).toEqual({ kind: "seen", blockNumber });
     },
   );
 

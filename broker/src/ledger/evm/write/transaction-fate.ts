@@ -9,7 +9,7 @@ import { hashesOf, type TransactionState } from "./transaction-state.ts";
 export type Fate =
   /** The transaction is in a final block. */
   | { readonly kind: "included"; readonly receipt: Receipt }
-  /** The transaction is in a block that is not final, or not read yet. */
+  /** The transaction is in a block that is not final, or not read yet, or whose receipts the endpoint lacks. */
   | { readonly kind: "seen"; readonly blockNumber: number }
   /** A final block contains another transaction with the same nonce, so the transaction is never included. */
   | { readonly kind: "replaced" }
@@ -42,7 +42,9 @@ export async function findFate(pending: Signed, options: FateOptions): Promise<F
   const { nonce } = pending;
   if (nonce === undefined || count === undefined || count <= nonce) return { kind: "absent", count };
   const user = await findNonceUser(nonce, options);
-  return user === undefined || hashesOf(pending).includes(user) ? { kind: "absent", count } : { kind: "replaced" };
+  if (user === undefined) return { kind: "absent", count };
+  const { hash, blockNumber } = user;
+  return hashesOf(pending).includes(hash) ? { kind: "seen", blockNumber } : { kind: "replaced" };
 }
 
 /**
@@ -62,12 +64,17 @@ async function findCount(sender: Address, { rpc, readUpTo }: FateOptions): Promi
  * The transaction in a final block that used a nonce. Looks from the newest final block back, since most nonces were used recently. Undefined if the
  * endpoint lacks the state of old blocks.
  */
-async function findNonceUser(nonce: number, { rpc, sender, readUpTo }: FateOptions): Promise<Hash | undefined> {
+async function findNonceUser(
+  nonce: number,
+  { rpc, sender, readUpTo }: FateOptions,
+): Promise<{ readonly hash: Hash; readonly blockNumber: number } | undefined> {
   const newest = Math.max(0, readUpTo());
   const isUnusedAt = async (block: number): Promise<boolean> => (await rpc.transactionCount(sender, block)) <= nonce;
   try {
     const back = await findFirstTrue(newest, async (index) => isUnusedAt(newest - 1 - index));
-    return await rpc.findTransaction(newest - back, { sender, nonce });
+    const blockNumber = newest - back;
+    const hash = await rpc.findTransaction(blockNumber, { sender, nonce });
+    return hash && { hash, blockNumber };
   } catch (error) {
     if (error instanceof RpcFailure && !isUnanswered(error)) return undefined;
     throw error;

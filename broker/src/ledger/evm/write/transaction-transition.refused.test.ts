@@ -189,10 +189,13 @@ const usedByOther = {
 
 test.each<[string, Partial<TransactionState> & { readonly isUsed?: boolean }, boolean]>([
   ["nobody waits", {}, true],
+  ["refused in other words", { refusal: new RpcFailure("refused", "nonce is used", { cause: undefined }) }, true],
+  ["it was final before a reorg, so its caller may have the answer that it is committed", { wasFinal: true }, false],
   ["its caller waits", { isAnswered: false }, false],
   ["a send in progress", { isBusy: true }, false],
   ["the nonce is not used in a final block", { isUsed: false }, false],
-  ["the endpoint did not refuse the nonce", { refusal: undefined }, false],
+  ["the endpoint did not refuse the transaction", { refusal: undefined }, false],
+  ["refused for its fee", { refusal: new RpcFailure("fee-capped", "fee cap", { cause: undefined }) }, false],
 ])(
   "gives up a transaction whose nonce is used, without the transaction that used it, only if nobody waits: %s",
   (_, { isUsed = true, ...state }, isDone) => {

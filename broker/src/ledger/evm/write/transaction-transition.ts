@@ -30,7 +30,7 @@ export type TransactionEvent =
   | { readonly kind: "seen"; readonly blockNumber: number }
   /**
    * No version has a receipt. `isNext`: the chain waits for this nonce, and includes no later nonce before it. `isUsed`: a final block has a transaction
-   * with this nonce, but the endpoint does not return that transaction. `isTooLarge`: its gas exceeds that of a block.
+   * with this nonce, but the endpoint returns neither that transaction nor a version of this one. `isTooLarge`: its gas exceeds that of a block.
    */
   | {
       readonly kind: "absent";
@@ -254,8 +254,9 @@ function onAbsent(
   { isNext = false, isUsed = false, isTooLarge = false }: Extract<TransactionEvent, { kind: "absent" }>,
 ): Step {
   const { isBusy, isAnswered, isNoOp, wasFinal, refusal } = state;
-  // The endpoint does not know the transaction either. While a caller waits, only the other transaction itself is proof enough to sign this one again.
-  if (isUsed && isAnswered && !isBusy && refusal?.kind === "nonce-too-low") return onNonceUsed(state, true);
+  // The endpoint does not take the transaction either, perhaps in words that we do not know. While a caller waits, only the other transaction is proof enough.
+  const isRefused = refusal?.kind === "nonce-too-low" || refusal?.kind === "refused";
+  if (isUsed && isAnswered && !isBusy && !wasFinal && isRefused) return onNonceUsed(state, true);
   const failedSends = isNext ? state.failedSends : Math.min(state.failedSends, failedSendsMax - failedSendsInLine);
   const looked = { ...state, seenIn: undefined, refusedInRow: 0, failedSends };
   const mayGiveUp = isNext && !isBusy && isAnswered && !isNoOp && !wasFinal;
