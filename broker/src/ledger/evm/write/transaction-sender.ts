@@ -7,6 +7,7 @@ import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { BlockRef } from "../../../ports/ledger.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
+import { toRpcFailure } from "../endpoint/rpc-failure.ts";
 import type { Round } from "../read/block-reader.ts";
 import type { FeePolicy } from "./fee-policy.ts";
 import { InFlight } from "./in-flight.ts";
@@ -201,8 +202,8 @@ export class TransactionSender {
       void this.#survive(this.#sign(pending));
     },
     send: (pending) => void this.#transmitter.send(pending),
-    taken: (pending, { isForgotten }) => {
-      this.trouble.onTaken();
+    taken: (pending, { isForgotten, isNew }) => {
+      if (isNew) this.trouble.onTaken();
       this.#options.onSent();
       if (isForgotten) this.#overseer.onForgotten();
       this.#transmitter.sendNext(pending);
@@ -226,6 +227,7 @@ export class TransactionSender {
     enqueue: (pending) => this.#queue.add(pending),
     dequeue: (pending) => this.#queue.remove(pending),
     resolve: (pending, { inclusion }) => {
+      this.trouble.onTaken();
       this.#inFlight.delete(pending);
       this.#recovery.keep(pending, inclusion);
       pending.resolve(inclusion);
@@ -378,6 +380,7 @@ export class TransactionSender {
       this.#nonceTrouble.done();
     } catch (error) {
       this.#nonceTrouble.failed(error);
+      this.trouble.onUnanswered(toRpcFailure(error));
       this.#expireQueue();
     }
     this.#askedAt = clock.monotonic();

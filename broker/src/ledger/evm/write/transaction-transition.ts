@@ -64,8 +64,8 @@ export type Effect =
   /** Sign a version with the current fees, record it and send it. `gaveUp`: why a no-op replaces the transaction. */
   | { readonly kind: "sign"; readonly gaveUp?: string | undefined }
   | { readonly kind: "send" }
-  /** The endpoint has the version that was sent. `isForgotten`: the endpoint accepted the version as new, although one had it before. */
-  | { readonly kind: "taken"; readonly isForgotten: boolean }
+  /** The endpoint has the version that was sent. `isNew`: it accepted the version as new; `isForgotten`: although an endpoint had it before. */
+  | { readonly kind: "taken"; readonly isNew: boolean; readonly isForgotten: boolean }
   | { readonly kind: "unanswered"; readonly failure: RpcFailure }
   | { readonly kind: "offer-more" }
   | { readonly kind: "estimate"; readonly error: BrokerError }
@@ -170,7 +170,7 @@ function onSent(state: TransactionState, { hash, failure }: Extract<TransactionE
   if (sent.isDone) return step(sent);
   if (failure === undefined || failure.kind === "already-known") {
     const hadIt = sent.takenHash === hash || sent.reach === "unknown";
-    const isForgotten = failure === undefined && hadIt;
+    const isNew = failure === undefined;
     const taken = {
       ...sent,
       takenHash: hash,
@@ -179,7 +179,7 @@ function onSent(state: TransactionState, { hash, failure }: Extract<TransactionE
       refusedInRow: 0,
       failedSends: 0,
     } as const;
-    return step(taken, { kind: "taken", isForgotten });
+    return step(taken, { kind: "taken", isNew, isForgotten: isNew && hadIt });
   }
   if (!isUnanswered(failure)) return onRefused({ ...sent, refusal: failure }, failure);
   if (failure.kind === "unreached") return step(sent, { kind: "unanswered", failure });

@@ -2,7 +2,7 @@ import { parseTransaction } from "viem";
 import { expect, it } from "vitest";
 import { createDeferred } from "../../../lib/deferred.ts";
 import { SenderWorld } from "../testing/sender-world.ts";
-import { TestJournal } from "../testing/writer-world.ts";
+import { hashOf, TestJournal } from "../testing/writer-world.ts";
 import { noOp } from "./transaction-state.ts";
 
 const deadlineMs = 30_000;
@@ -100,6 +100,41 @@ it("names a full pool as the reason of a rejection, until the endpoint accepts a
   node.refusal = undefined;
   await world.send(1);
   expect(sender.trouble.find()).toBeUndefined();
+});
+
+it("names a full pool while the endpoint still knows a transaction in it, but not as the reason why that one waits", async () => {
+  const world = new SenderWorld({ deadlineMs });
+  const { node, clock, sender } = world;
+  await world.send(1, { logsExpected: undefined });
+  node.refusal = new Error("txpool is full");
+  await world.send(1);
+  await clock.advance(20_000);
+  expect(node.sends).toBeGreaterThan(10);
+  expect(sender.trouble.find()).toMatch(/^the chain refuses transactions \(since .*Z\): txpool is full/);
+  await clock.advance(deadlineMs);
+  expect(sender.trouble.find()).toMatch(/^no block has the transaction with nonce 0 \(since .*: check the chain$/);
+  const [raw = "0x"] = node.pool;
+  node.pool.clear();
+  node.included.add(hashOf(raw));
+  world.readUpTo = 1;
+  await clock.advance(10_000);
+  expect(sender.trouble.find()).toBeUndefined();
+});
+
+it("answers with the outage, not with a full pool, once the endpoint is down", async () => {
+  const world = new SenderWorld({ deadlineMs });
+  const { node, clock, sender, signer } = world;
+  node.refusal = new Error("txpool is full");
+  await world.send(1);
+  await clock.advance(10_000);
+  node.isAway = true;
+  const request = { ...noOp(signer.address), gas: 50_000 };
+  const rejected = expect(sender.send(request, new AbortController().signal)).rejects.toMatchObject({
+    code: 200205,
+    hints: [],
+  });
+  await clock.advance(10_000);
+  await rejected;
 });
 
 it("names no refusal that concerns only one transaction", async () => {

@@ -28,7 +28,7 @@ export class TransactionTrouble {
     this.#options = options;
   }
 
-  /** Call it when a send got no answer, or nobody processed it. */
+  /** Call it when a send, or the request for the next nonce, got no answer, or nobody processed it. */
   onUnanswered(failure: RpcFailure): void {
     this.#fullPool = isFullPool(failure) ? failure : undefined;
   }
@@ -42,7 +42,7 @@ export class TransactionTrouble {
     return error;
   }
 
-  /** Call it when an endpoint accepted a transaction. */
+  /** Call it when an endpoint accepted a transaction as new, or a block includes one. An endpoint whose pool is full still knows those in it. */
   onTaken(): void {
     this.#refusal = undefined;
     this.#fullPool = undefined;
@@ -60,9 +60,10 @@ export class TransactionTrouble {
     return this.#refusal && `the chain refuses transactions (since ${this.#refusal.since}): ${this.#refusal.reason}`;
   }
 
-  /** Why an endpoint refused a transaction that no block has, with the remedy. */
-  #findRefusal({ state: { refusal = this.#fullPool, seenIn } }: PendingTransaction): string | undefined {
-    return refusal === undefined || seenIn !== undefined ? undefined : findRemedy(toBrokerError(refusal));
+  /** Why an endpoint refused a transaction that no block has, with the remedy. A pool that has the transaction has room for it. */
+  #findRefusal({ state: { refusal, reach, seenIn } }: PendingTransaction): string | undefined {
+    const found = refusal ?? (reach === "taken" ? undefined : this.#fullPool);
+    return found === undefined || seenIn !== undefined ? undefined : findRemedy(toBrokerError(found));
   }
 
   #unreachable(): BrokerError {
