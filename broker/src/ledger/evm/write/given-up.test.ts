@@ -21,6 +21,8 @@ function startFailing({ deadlineMs = 30_000, code = -32_603, message = "Internal
 const pooled = ({ node }: SenderWorld): readonly (readonly [number, string | undefined])[] =>
   [...node.pool].map((raw) => parseTransaction(raw)).map(({ nonce = 0, data }) => [nonce, data] as const);
 
+const priceOf = (raw: Hex): bigint => parseTransaction(raw).gasPrice ?? 0n;
+
 test.each([
   { isStrict: false, code: -32_603, message: "Internal error" },
   { isStrict: true, code: -32_000, message: "internal error" },
@@ -60,6 +62,30 @@ test("sends a no-op again after the chain node refused it once because the accou
     await clock.advance(1000);
   }
   expect(pooled(world)).toEqual([[0, undefined]]);
+});
+
+test("a no-op offers more at once until it replaces an earlier run's transaction that exceeds the gas of a block", async () => {
+  const journal = new TestJournal();
+  const options = { fees: "legacy", journal, feeBumpAfterMs: 5000 } as const;
+  const earlier = new SenderWorld(options);
+  await earlier.fees.refresh();
+  await earlier.send(1, { data: bad, gas: 900_000 });
+  earlier.head += 1;
+  await earlier.timeUntil(() => earlier.node.pool.size === 3); // Its fee has been raised twice.
+  await earlier.sender.stop(AbortSignal.abort());
+  const known = [...earlier.node.pool].toSorted((left, right) => Number(priceOf(right) - priceOf(left)));
+  const [dearest = "0x"] = known;
+  const world = new SenderWorld({ ...options, feeBumpAfterMs: 60 * minute });
+  await world.fees.refresh();
+  world.node.pool.add(dearest);
+  world.node.onSend = (raw) => {
+    if (!known.includes(raw) && priceOf(raw) * 10n < priceOf(dearest) * 11n)
+      throw Object.assign(new Error("replacement transaction underpriced"), { code: -32_000 });
+  };
+  world.blockGas = 500_000;
+  await world.sender.start();
+  await world.clock.advance(5000);
+  expect(pooled(world)).toContainEqual([0, undefined]);
 });
 
 test("does not give up a transaction that a caller waits for", async () => {

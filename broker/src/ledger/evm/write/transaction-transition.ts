@@ -224,6 +224,8 @@ function giveWay(state: TransactionState, failure: RpcFailure): Step {
     const failedSends = state.failedSends + (kind === "insufficient-funds" || state.refusedInRow > 0 ? 0 : 1);
     return isKnown ? step(state) : fallBack({ ...state, failedSends });
   }
+  // A version of the original is in the pool, perhaps from an earlier run, and offers more.
+  if (kind === "replacement-underpriced" && isNoOp) return step(state, { kind: "offer-more" });
   if (kind !== "too-large" && kind !== "gas-too-low") return step(state);
   const taken = variants.find(({ hash }) => hash === takenHash);
   if (taken !== undefined && taken !== variants[0])
