@@ -13,6 +13,12 @@ describe("the room for events in a transaction", () => {
     expect(room.limits).toEqual({ ...configured, bytesPerTopic: 224 });
   });
 
+  test("the room is the configured one, and a block has gas for everything, if the gas of a block is unknown", () => {
+    const room = new TransactionRoom(configured);
+    for (const gasLimit of [500_000, 0]) room.onHead(gasLimit);
+    expect([room.limits, room.blockGas]).toEqual([{ ...configured, bytesPerTopic: 224 }, Number.POSITIVE_INFINITY]);
+  });
+
   test.each([500_000, 1_000_000, 3_000_000])(
     "the room fits a block of %i gas, and uses nearly all of it",
     (gasLimit) => {

@@ -49,11 +49,11 @@ export class TransactionRoom {
     return this.#blockGas;
   }
 
-  /** Call it with each new block. */
+  /** Call it with each new block. A gas limit of 0 means that it is unknown. */
   onHead(gasLimit: number, { gasFactor = 1, price = 0n }: GasCharge = {}): void {
-    this.#blockGas = gasLimit;
-    const byFee = this.#feeMax === undefined || price === 0n ? gasLimit : Number(this.#feeMax / price);
-    const gasMax = Math.min(gasLimit, byFee);
+    this.#blockGas = gasLimit === 0 ? Number.POSITIVE_INFINITY : gasLimit;
+    const byFee = this.#feeMax === undefined || price === 0n ? this.#blockGas : Number(this.#feeMax / price);
+    const gasMax = Math.min(this.#blockGas, byFee);
     if (gasMax === this.#gasMax && gasFactor === this.#gasFactor) return;
     const { bytesPerTransactionMax, eventsPerTransactionMax } = this.#configured;
     this.#gasMax = gasMax;
