@@ -95,6 +95,8 @@ const remedies: Readonly<Partial<Record<RpcFailureKind, string>>> = {
   "insufficient-funds": "Give the signer's account a balance on this chain.",
   "fee-capped":
     "The node caps the fee of a transaction: raise its cap (geth: --rpc.txfeecap), or lower the group's transactionBytesMax or feeMaxGwei.",
+  "replacement-underpriced":
+    "The node's pool has a transaction of this nonce, and asks for a higher price: check the group's fees and feeMaxGwei, or remove it from the pool.",
   underpriced: "The chain asks for a higher price of gas: check the group's fees and feeMaxGwei.",
 };
 const fullPoolRemedy =

@@ -137,6 +137,19 @@ it("answers with the outage, not with a full pool, once the endpoint is down", a
   await rejected;
 });
 
+it("names the price that the pool asks for in place of a transaction that exceeds the gas of a block", async () => {
+  const world = new SenderWorld({ deadlineMs });
+  const { node, clock, sender } = world;
+  node.onSend = (raw) => {
+    if (parseTransaction(raw).data === undefined)
+      throw Object.assign(new Error("replacement transaction underpriced"), { code: -32_000 });
+  };
+  await world.send(1, { data: new Uint8Array(100), gas: 900_000 });
+  world.blockGas = 500_000;
+  await clock.advance(2 * deadlineMs);
+  expect(sender.trouble.find()).toMatch(/nonce 0 .*: replacement transaction underpriced.*fees and feeMaxGwei/);
+});
+
 it("names no refusal that concerns only one transaction", async () => {
   const world = new SenderWorld({ deadlineMs });
   world.node.refusal = new Error("oversized data");
