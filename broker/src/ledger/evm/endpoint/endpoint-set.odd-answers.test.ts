@@ -1,6 +1,7 @@
 import { expect, it, vi } from "vitest";
 import { silentLogger } from "../../../lib/logger.ts";
 import { EndpointSet } from "./endpoint-set.ts";
+import { Rpc } from "./rpc.ts";
 import { FakeNode } from "./testing/fake-node.ts";
 import { FastClock } from "./testing/fast-clock.ts";
 
@@ -148,6 +149,27 @@ it("asks the next endpoint for a promised receipt that the first one does not ha
   expect(await set.request({ method, isPromised: true })).toBe(second.chain.answer(method));
   await set.close();
 });
+
+it.each([{ result: null }, { error: { code: -32_601, message: "the method is not available" } }])(
+  "asks the next endpoint whether it knows a transaction if the first one answers %j",
+  async (answer) => {
+    await using first = await FakeNode.start();
+    await using second = await FakeNode.start();
+    const method = "eth_getTransactionByHash";
+    const answerWith =
+      (node: FakeNode): NonNullable<FakeNode["answer"]> =>
+      ({ id, method: asked }) =>
+        asked === method ? { id, ...answer } : { id, result: node.chain.answer(asked) };
+    first.answer = answerWith(first);
+    const set = createSet([first, second]);
+    await untilAnsweredBy(first, set);
+    const rpc = new Rpc(set);
+    expect(await rpc.knows("0x1")).toBe(true);
+    second.answer = ({ id, method: asked }) => ({ id, result: asked === method ? null : second.chain.answer(asked) });
+    expect(await rpc.knows("0x1")).toBe(false);
+    await set.close();
+  },
+);
 
 it("does not wait for promised logs of an endpoint that has not answered two requests for logs", async () => {
   await using first = await FakeNode.start();

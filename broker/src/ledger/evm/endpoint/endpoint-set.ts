@@ -24,6 +24,7 @@ const readMethods: ReadonlySet<string> = new Set([
   "eth_getBlockByNumber",
   "eth_getBlockReceipts",
   "eth_getLogs",
+  "eth_getTransactionByHash",
   "eth_getTransactionCount",
   "eth_getTransactionReceipt",
 ]);

@@ -175,9 +175,10 @@ export class Rpc {
     return receipt === null || receipt.blockNumber === null ? undefined : readReceipt(receipt);
   }
 
-  /** Whether the endpoint knows a transaction, included or pending. */
+  /** Whether an endpoint knows a transaction, included or pending. One of them may lag behind the one that the transaction was sent to. */
   async knows(hash: Hash): Promise<boolean> {
-    return (await this.#ask<unknown>("eth_getTransactionByHash", hash)) !== null;
+    const call = { method: "eth_getTransactionByHash", params: [hash], isPromised: true };
+    return (await this.#request(call)) !== null;
   }
 
   async call(request: CallRequest, tag: number | "latest" = "latest"): Promise<Hex> {
