@@ -117,6 +117,14 @@ describe("the endpoint's prices", () => {
     expect(fees.current()).toEqual(legacy(30n));
   });
 
+  test("the endpoint's prices are read once at the start, which gives the first head before it reads them", async () => {
+    const { endpoint, clock, fees } = startPolicy("auto");
+    fees.onHead(head);
+    await fees.refresh();
+    await clock.settle();
+    expect(endpoint.requests).toBe(2); // The gas price and the tip.
+  });
+
   test("the known prices stay if the endpoint does not answer, and are requested once in 15 s", async () => {
     const { endpoint, clock, fees } = startPolicy("legacy");
     await fees.refresh();

@@ -33,12 +33,13 @@ export class FeePolicy {
   #gasPrice = 0n;
   #tip = 0n;
   #baseFee: bigint | undefined;
-  /** When gas price and tip were last asked for, on the monotonic clock. */
-  #askedAt = Number.NEGATIVE_INFINITY;
+  /** When gas price and tip were last asked for, on the monotonic clock; at first the time of creation, since the start asks for them itself. */
+  #askedAt: number;
 
   constructor(rpc: Rpc, settings: FeeSettings) {
     this.#rpc = rpc;
     this.#settings = settings;
+    this.#askedAt = settings.clock.monotonic();
   }
 
   /** Reads the endpoint's gas price and tip, except where gas is free. Call it after the first head. @throws RpcFailure. */
