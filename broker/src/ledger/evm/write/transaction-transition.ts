@@ -247,9 +247,9 @@ function giveUp(state: TransactionState, gaveUp: string): Step {
 
 /**
  * An endpoint may fail at one transaction for ever, while it answers other requests, or a fall of the gas limit may leave a transaction for which no block
- * has room: then a no-op replaces the transaction. Only the transaction whose nonce
- * the chain waits for is replaced: if the endpoint fails at all transactions, it fails at the no-op too, and the chain still waits for that nonce. A
- * transaction that was final is never replaced, because its event may be acknowledged.
+ * has room: then a no-op replaces the transaction. Only the transaction whose nonce the chain waits for is replaced: if the endpoint fails at all
+ * transactions, it fails at the no-op too, and the chain still waits for that nonce. A transaction that was final is never replaced, because its event may
+ * be acknowledged.
  */
 function onAbsent(
   state: TransactionState,
