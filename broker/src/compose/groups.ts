@@ -1,5 +1,4 @@
 import type { EmbeddedChain } from "@stele/chain";
-import { isRestored } from "../backup/restored.ts";
 import { loadKey } from "./signer.ts";
 import type { GroupConfig } from "../config/derived.ts";
 import type { Secrets } from "../config/load-config.ts";
@@ -34,6 +33,8 @@ export interface GroupOptions {
   readonly coordinator: Pick<Coordinator, "listSigners"> | undefined;
   /** Limits and extension prefix of the events that this broker may publish. */
   readonly publishing: Pick<Config, "contentBytesMax" | "extensionsBytesMax" | "extensionPrefix">;
+  /** False for a broker on a restored folder: the original broker may still use the keys. */
+  readonly maySign: boolean;
   /** The embedded chain and its signer's key, if a group is on it. */
   readonly embedded: { readonly chain: EmbeddedChain; readonly privateKey: Uint8Array } | undefined;
 }
@@ -90,7 +91,7 @@ async function externalOptions(group: ExternalGroup, parts: GroupOptions) {
     deadlineMs: group.publishTimeoutMs,
     pollMs: group.pollMs,
     journal: parts.store,
-    maySign: !isRestored(parts.folder.path(".")),
+    maySign: parts.maySign,
     finality: group.finality,
     fees: group.fees,
     feeBumpAfterMs: group.feeBumpAfterMs,

@@ -24,7 +24,7 @@ const usage = `Usage: stele scrub [settings of the broker]
 
 Checks the data folder of a stopped broker: each block of the embedded chain and each node of its state against its hashes, the chain's index of hashes
 and logs against its blocks, and each event of the index against its checksum. Mends the index from the chain, and a block from the index if the index
-has all of it. Calls no receiver and opens no port. A running broker does the same by itself, slowly: see the setting scrubPeriodMs.
+has all of it. Calls no receiver, publishes nothing and opens no port. A running broker does the same by itself, slowly: see the setting scrubPeriodMs.
 
 Give the command the broker's settings, such as --data-dir. "-o table" (the default), "-o json" and "-o ndjson" choose the format of the result.
 
@@ -72,7 +72,8 @@ async function scrub(
     // A scrub changes no rights, and as root it would create an audit log that the broker's user cannot open.
     const own = { auditLog: "", deliveries: "paused", scrubPeriodMs: 0, storeRetentionMs: 0 } as const;
     const quiet: Config = { ...config, ...own, groups };
-    const engine = await startEngine(quiet, { logger, secrets, cleanup, needsData: true });
+    // The wills of sessions that were connected when the broker was killed are for the broker: their clients may come back to it.
+    const engine = await startEngine(quiet, { logger, secrets, cleanup, needsData: true, isRestored: true });
     engine.confirm();
     const failure = engine.failure.then((error): never => {
       throw error;

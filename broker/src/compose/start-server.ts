@@ -126,6 +126,8 @@ export interface ServerOptions {
 
 export interface StartContext extends ServerOptions, Pick<FolderCheckOptions, "needsData"> {
   readonly cleanup: CleanupStack;
+  /** True to sign nothing, publish no will and end no session, as on a restored folder. If left out, the folder's mark decides. */
+  readonly isRestored?: boolean;
 }
 
 async function start(config: Config, context: StartContext): Promise<RunningServer> {
@@ -186,7 +188,7 @@ export interface RunningEngine {
 /** Starts all parts except the listeners; `cleanup` stops them. @throws like startServer. */
 export async function startEngine(
   config: Config,
-  { logger, secrets, signal, cleanup, needsData }: StartContext,
+  { logger, secrets, signal, cleanup, needsData, isRestored: isCopy = isRestored(config.dataDir) }: StartContext,
 ): Promise<RunningEngine> {
   reportCrypto(logger);
   const folder = openDataFolder(config.dataDir, logger);
@@ -226,17 +228,16 @@ export async function startEngine(
     store,
     coordinator: cluster?.coordinator,
     isRemembered: config.coordination !== "none",
+    maySign: !isCopy,
     publishing: config,
   });
-  if (config.deliveries === "paused") {
-    logger.warn("deliveries paused: no callback is attempted", { setting: environmentName("deliveries") });
-  }
+  warnIfPaused(config, logger);
   const box = new SecretBox(loadSecretKeys(config, { folder, logger }));
   const sealed = createSealedStore(store, { box, logger });
   const processTrouble = await startWatches(config, { folder, clock, logger, metrics, cleanup });
   const auditLog = await startAuditLog(config, { clock, logger, cleanup });
   const shared = { metrics, logger, cluster, processTrouble, auditLog, tracing, onFailure: failure.resolve };
-  const broker = await createEngine(config, { ledgers, store: sealed, sink, ...shared });
+  const broker = await createEngine(config, { ledgers, store: sealed, sink, isRestored: isCopy, ...shared });
   cleanup.add(() => broker.stop(graceMs()), "broker");
   signal?.throwIfAborted();
   const file = embedded && chainFile(folder);
@@ -264,6 +265,11 @@ function isEmbedded({ endpoints }: GroupConfig): boolean {
 function reportCrypto(logger: Logger): void {
   const isFast = cryptoInUse.signing === "native" && cryptoInUse.hashing === "wasm";
   logger[isFast ? "info" : "warn"]("cryptography chosen", cryptoInUse);
+}
+
+function warnIfPaused({ deliveries }: Config, logger: Logger): void {
+  if (deliveries !== "paused") return;
+  logger.warn("deliveries paused: no callback is attempted", { setting: environmentName("deliveries") });
 }
 
 /** Rejects with the reason of `signal` once it aborts; never resolves. */
@@ -354,6 +360,7 @@ interface EngineDependencies {
   readonly processTrouble: () => ProcessTrouble;
   readonly tracing: Tracing | undefined;
   readonly auditLog: AuditLog | undefined;
+  readonly isRestored: boolean;
   readonly onFailure: FolderOptions["onFailure"];
 }
 
@@ -369,7 +376,6 @@ async function createEngine(config: Config, parts: EngineDependencies): Promise<
     extensionPrefix: config.extensionPrefix,
     hasCoordinator: config.coordination !== "none",
     deliveries: config.deliveries,
-    isRestored: isRestored(config.dataDir),
     keccak: keccak256,
     keys: await createKeyOptions(config, { ...parts, clock }),
     readMemory: () => process.memoryUsage.rss(),
