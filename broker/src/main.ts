@@ -14,6 +14,7 @@ import type { Config } from "./config/settings.ts";
 import type { Logger } from "./lib/logger.ts";
 import { withProgress } from "./lib/progress.ts";
 import { tuneCollector } from "./lib/system/heap.ts";
+import { LostFileError } from "./lib/system/open-file.ts";
 import { checkSecretFile } from "./lib/system/secret-file.ts";
 import { createLogger } from "./telemetry/logger.ts";
 import { version } from "./version.ts";
@@ -168,12 +169,12 @@ async function aborted(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await once(signal, "abort");
 }
 
-/** Waits until a part of the broker fails, then stops the broker in order if possible, and ends the process with exit code 1. */
+/** Waits until a part of the broker fails, then stops the broker in order if possible, and ends the process. */
 async function stopOnFailure(server: RunningServer, logger: Logger): Promise<void> {
   const failure = await server.failure;
   logger.error("broker stopping", { error: failure });
   try {
-    await server.stop();
+    if (!(failure instanceof LostFileError)) await server.stop(); // Nothing that a stop writes would reach the files at the paths.
   } catch (error) {
     logger.error("stopping failed", { error });
   }

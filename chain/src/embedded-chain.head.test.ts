@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { keccak256, toHex } from "@stele/eth/node";
@@ -152,6 +152,17 @@ describe("a chain without a whole head file", () => {
     writeFileSync(headFileOf(file), "spoilt");
     await (await start(file, false)).stop(undefined, { keepsLog: true });
     expect(readFileSync(headFileOf(file), "utf8")).toBe("spoilt");
+  });
+
+  it("a stop writes no head file beside another chain that has taken the place of the file", async () => {
+    await run([0, 1]);
+    const chain = await start();
+    renameSync(folder, `${folder}-away`);
+    cpSync(`${folder}-away`, folder, { recursive: true });
+    rmSync(headFileOf(file)); // As in a restored folder.
+    await chain.stop();
+    expect(readHeadFile(file)).toEqual({ status: "missing" });
+    expect(readHeadFile(join(`${folder}-away`, name))).toMatchObject({ status: "whole" });
   });
 
   it("a chain with only block 0 has no head file, and starts again without one", async () => {

@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { startBroker } from "../harness/broker-process.ts";
 import { Client } from "../harness/client.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
+import { until } from "../harness/until.ts";
 
 const topic = "lost/a";
 const gone = /^stele: \S+(chain|store)\.sqlite was moved, deleted or replaced while the broker had it open/m;
@@ -25,14 +26,19 @@ describe("a data folder that is taken away from a running broker", () => {
     expect(await client2.getEvent(eventId)).toMatchObject({ topic });
   });
 
-  it.each(["ends by itself", "is stopped at once"])(
+  it.each(["ends by itself", "is stopped at once", "is stopping"])(
     "a broker whose folder another one has replaced %s, and leaves the files of the other as they are",
     async (how) => {
       using folder = createTempFolder();
       const [dataDir, away, other] = [join(folder.path, "data"), join(folder.path, "away"), join(folder.path, "other")];
       const event = await fillAndKill(other);
       const before = readAll(other);
-      await using broker = await startBroker({ dataDir });
+      const env = { STELE_SHUTDOWN_DELAY_MS: how === "is stopping" ? "1000" : "0" };
+      await using broker = await startBroker({ dataDir, env });
+      if (how === "is stopping") {
+        broker.signal("SIGTERM");
+        await until("the stop has begun", () => broker.stdout().includes("broker stopping"));
+      }
       renameSync(dataDir, away);
       renameSync(other, dataDir);
       if (how === "is stopped at once") broker.signal("SIGTERM");

@@ -14,6 +14,7 @@ import { embeddedKey } from "./signer.ts";
 import { groupsOf } from "../config/derived.ts";
 import type { Config } from "../config/settings.ts";
 import type { Logger } from "../lib/logger.ts";
+import { noteFile } from "../lib/system/open-file.ts";
 import type { IndexFinding } from "../store/sql/index/index-tables.ts";
 
 /** The embedded chain gets at least this long, in milliseconds, to finish its block and close its file, even if the deadline of the stop has passed. */
@@ -33,6 +34,7 @@ export async function startEmbedded(
 ) {
   const file = chainFile(folder);
   const privateKey = embeddedKey({ folder, logger });
+  const before = noteFile(file); // Checking a long chain takes a while.
   const chain = await startEmbeddedChain({
     file,
     chainId: config.chainId,
@@ -45,7 +47,7 @@ export async function startEmbedded(
   });
   cleanup.add(() => chain.stop(Math.max(chainStopMsMin, graceMs()), { keepsLog: hasFailed() }), "embedded chain");
   watchChain(chain, { file, logger, onFailure });
-  return { chain, privateKey };
+  return { chain, privateKey, opened: before ?? noteFile(file) };
 }
 
 /**

@@ -40,6 +40,7 @@ import type { Logger } from "../lib/logger.ts";
 import { createSystemClock } from "../lib/system/clock.ts";
 import { type DataFolder, openDataFolder } from "../lib/system/data-folder.ts";
 import { NewFiles } from "../lib/system/new-files.ts";
+import type { OpenFile } from "../lib/system/open-file.ts";
 import { createSystemRandomness } from "../lib/system/randomness.ts";
 import type { AuditLog } from "../ports/audit-log.ts";
 import type { GroupRecords } from "../ports/group-records.ts";
@@ -76,7 +77,7 @@ export interface RunningServer {
   readonly failure: Promise<Error>;
   /**
    * Stops accepting, finishes what is in progress within the configured deadline, writes the cursors and closes.
-   * @throws the first failure; Error that names a part that hangs; Error, without closing anything, if a file of the chain or the store is gone.
+   * @throws the first failure; Error that names a part that hangs; LostFileError if the store's file is no longer at its path.
    */
   stop(): Promise<void>;
 }
@@ -145,14 +146,11 @@ async function start(config: Config, context: StartContext): Promise<RunningServ
   cleanup.add(() => closeAll(listeners, delayMs), "listeners");
   // Before the first answer: from then on, a client may rely on the data in the folder.
   engine.confirm();
-  const [hasChain, hasStore] = [chain !== undefined, engine.storeFile() !== undefined];
-  const files = await watchFiles({ folder, clock, cleanup, hasChain, hasStore });
+  const lost = watchFiles({ files: engine.openFiles(), clock, cleanup });
   addresses = await listenAll(listeners, logger);
   serveBackups({ ...engine, logger, cleanup, clock });
   signal?.throwIfAborted();
   const stop = async (): Promise<void> => {
-    const lost = await files.findLost();
-    if (lost !== undefined) throw lost;
     delayMs = config.shutdownDelayMs;
     const graceMs = delayMs + config.shutdownDeadlineMs;
     engine.stopWithin(graceMs);
@@ -163,7 +161,7 @@ async function start(config: Config, context: StartContext): Promise<RunningServ
     listeners: addresses,
     health: () => broker.groupHealth(),
     dataDir: folder.path("."),
-    failure: Promise.race([engine.failure, files.lost]),
+    failure: Promise.race([engine.failure, lost]),
     stop,
   };
 }
@@ -175,6 +173,8 @@ export interface RunningEngine {
   readonly metrics: MetricsRegistry;
   readonly folder: DataFolder;
   readonly storeFile: SharedServices["storeFile"];
+  /** The open files of the chain and the store, as far as they are in the folder. */
+  readonly openFiles: () => readonly OpenFile[];
   /** Why the start emptied the index; undefined if it did not. */
   readonly indexFinding: IndexFinding | undefined;
   /** See RunningServer. */
@@ -249,6 +249,7 @@ export async function startEngine(
     metrics,
     folder,
     storeFile,
+    openFiles: () => [embedded?.opened, storeFile()?.opened].filter((file) => file !== undefined),
     indexFinding,
     failure: failure.promise,
     confirm: () => void (isStarted = true),

@@ -10,10 +10,8 @@ import type { DataFolder } from "../lib/system/data-folder.ts";
 import { DescriptorWatch } from "../lib/system/descriptor-watch.ts";
 import { DiskWatch } from "../lib/system/disk-watch.ts";
 import { FileWatch } from "../lib/system/file-watch.ts";
+import { LostFileError, noteFile, type OpenFile } from "../lib/system/open-file.ts";
 import type { MetricsRegistry } from "../telemetry/metrics.ts";
-
-/** How long a stop may look for a lost file, in milliseconds: a disk that hangs must not keep it from answering and logging. */
-const findMsMax = 1_000;
 
 interface WatchParts {
   readonly folder: DataFolder;
@@ -40,46 +38,29 @@ export async function startWatches(config: Config, parts: WatchParts): Promise<(
   };
 }
 
-interface FileWatchParts extends Pick<WatchParts, "folder" | "clock" | "cleanup"> {
-  readonly hasChain: boolean;
-  readonly hasStore: boolean;
+interface FileWatchParts extends Pick<WatchParts, "clock" | "cleanup"> {
+  /** The files of the chain and the store, as far as they are in the folder. */
+  readonly files: readonly OpenFile[];
 }
 
-/**
- * Watches the files of the chain and the store, and their logs, as far as they are in the folder. `lost` resolves if somebody takes one away. `findLost` says so
- * if this is one of the files: then nothing may be closed, since SQLite would delete the log at the path. After the loss of a log, a close saves its content.
- */
-export async function watchFiles({ folder, clock, cleanup, hasChain, hasStore }: FileWatchParts) {
+/** Watches files and their logs. The result resolves if somebody takes one away. After the loss of a log, a stop can still save what was in it. */
+export function watchFiles({ files, clock, cleanup }: FileWatchParts): Promise<Error> {
   const lost = createDeferred<Error>();
-  const paths = [...(hasChain ? [chainFile(folder)] : []), ...(hasStore ? [storeFile(folder)] : [])];
-  const files = new FileWatch({ files: paths, clock, onLost: (file) => lost.resolve(lostFile(file)) });
-  const logs = new FileWatch({
-    files: paths.map((file) => `${file}-wal`),
-    clock,
-    onLost: (file) => lost.resolve(lostLog(file)),
-  });
-  for (const watch of [files, logs]) {
-    await watch.start();
+  const logs = files.flatMap(({ path }) => noteFile(`${path}-wal`) ?? []);
+  const watches = [
+    new FileWatch({ files, clock, onLost: (path) => lost.resolve(new LostFileError(path)) }),
+    new FileWatch({ files: logs, clock, onLost: (path) => lost.resolve(lostLog(path)) }),
+  ];
+  for (const watch of watches) {
+    watch.start();
     cleanup.add(() => watch.stop(), "watch of files");
   }
-  const findLost = async (): Promise<Error | undefined> => {
-    const late = new Promise<undefined>((resolve) => clock.after(findMsMax, () => resolve(undefined)));
-    const file = await Promise.race([files.findLost(), late]);
-    return file === undefined ? undefined : lostFile(file);
-  };
-  return { lost: lost.promise, findLost };
-}
-
-function lostFile(file: string): Error {
-  return new Error(
-    `${file} was moved, deleted or replaced while the broker had it open: the broker ends and changes no file. ` +
-      "Move the whole data folder back, or restore it from a backup, then start again",
-  );
+  return lost.promise;
 }
 
 function lostLog(file: string): Error {
   return new Error(
-    `${file} was moved, deleted or replaced while the broker had it open: the broker stops, and saves what was in it. Start it again`,
+    `${file} was moved, deleted or replaced while the broker had it open: the broker stops, and tries to save what was in it. Start it again`,
   );
 }
 

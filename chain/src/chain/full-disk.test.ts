@@ -32,7 +32,7 @@ class SmallDisk extends DatabaseSync {
 /** Opens a chain whose log always has the length at which it is copied into the file. `reported` is what the chain reports to its owner. */
 async function open(disk: SmallDisk) {
   disk.exec(SCHEMA);
-  const owned = { database: disk, logBytes: () => LOG_BYTES_MAX, close: () => disk.close() };
+  const owned = { database: disk, isMoved: () => false, logBytes: () => LOG_BYTES_MAX, close: () => disk.close() };
   const reported: string[] = [];
   const chain = await Chain.open(new ChainDatabase(disk, owned), options, {
     blockSealed: ({ header }) => reported.push(`block ${header.number}`),

@@ -231,14 +231,15 @@ export class ChainDatabase implements StateDatabase {
     return checkpointed >= log;
   }
 
-  /** Copies the log into the file and leaves only that; with `keepsLog`, leaves both as they are. */
+  /** Copies the log into the file and leaves only that. With `keepsLog`, or if the file is no longer at its path, leaves both as they are. */
   close(options: CloseOptions = {}): void {
+    const keepsLog = options.keepsLog === true || this.#owned?.isMoved() === true;
     try {
-      if (options.keepsLog !== true) this.#settle();
+      if (!keepsLog) this.#settle();
     } finally {
       this.#headFile?.close();
       if (this.#owned === undefined) this.#database.close();
-      else this.#owned.close(options);
+      else this.#owned.close({ keepsLog });
     }
   }
 

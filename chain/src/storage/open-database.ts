@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { type Stats, statSync } from "node:fs";
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import { ChainFileError } from "../chain-file-error.ts";
 import { BUSY_TIME_MS_MAX, LOG_BYTES_MAX } from "../limits.ts";
@@ -8,6 +8,8 @@ export interface OwnedDatabase {
   readonly database: DatabaseSyncInstance;
   /** Length of the write-ahead log, in bytes. */
   logBytes(): number;
+  /** Whether the file was moved, deleted or replaced since the opening: what lies beside its path then belongs to another chain. */
+  isMoved(): boolean;
   close(options?: CloseOptions): void;
 }
 
@@ -33,7 +35,9 @@ export async function openDatabase(file: string): Promise<OwnedDatabase> {
       "BEGIN IMMEDIATE; COMMIT;",
     ]);
     const logBytes = (): number => sizeOf(`${file}-wal`);
-    return { database, logBytes, close: (options) => closeAll({ database, guard, lock }, options) };
+    const opened = statSync(file, { throwIfNoEntry: false });
+    const isMoved = (): boolean => opened !== undefined && !isSame(opened, statSync(file, { throwIfNoEntry: false }));
+    return { database, logBytes, isMoved, close: (options) => closeAll({ database, guard, lock }, options) };
   } catch (cause) {
     if (guard !== undefined) closeGuard(guard);
     lock?.close();
@@ -71,6 +75,10 @@ async function openLocked(file: string): Promise<DatabaseSyncInstance> {
 /** The size of a file in bytes; 0 if it does not exist. */
 function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function isSame(one: Stats, other: Stats | undefined): boolean {
+  return one.dev === other?.dev && one.ino === other.ino;
 }
 
 interface OpenFiles {

@@ -1,25 +1,21 @@
-import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
 import type { SystemClock } from "./clock.ts";
+import type { OpenFile } from "./open-file.ts";
 
 /** Wait between two looks, in milliseconds. Until the next look, the process may confirm writes that are lost. */
 const lookEveryMs = 1_000;
 
 export interface FileWatchOptions {
   /** Files that this process has open until it stops the watch. */
-  readonly files: readonly string[];
+  readonly files: readonly OpenFile[];
   readonly clock: Pick<SystemClock, "after">;
-  /** Called once, with the first file that is no longer at its path. */
-  readonly onLost: (file: string) => void;
+  /** Called once, with the path of the first file that is no longer there. */
+  readonly onLost: (path: string) => void;
 }
 
-/**
- * Watches whether open files are still at their paths. Writing to a deleted file succeeds, and the system discards the file when the process ends. If
- * another file has taken the path, SQLite deletes that file's log when it closes the deleted one, because it finds the log by the path.
- */
+/** Watches whether open files are still at their paths. Writing to a deleted file succeeds, and the system discards the file when the process ends. */
 export class FileWatch {
   readonly #options: FileWatchOptions;
-  readonly #known = new Map<string, Pick<Stats, "dev" | "ino">>();
   #cancel: (() => void) | undefined;
   #isStopped = false;
 
@@ -27,13 +23,9 @@ export class FileWatch {
     this.#options = options;
   }
 
-  /** Notes which files are at the paths, and looks regularly until {@link stop}. Does not watch a path without a file. Never rejects. */
-  async start(): Promise<void> {
-    for (const file of this.#options.files) {
-      const there = await stat(file).catch(() => undefined);
-      if (there !== undefined) this.#known.set(file, there);
-    }
-    this.#lookLater();
+  /** Looks regularly until {@link stop}. */
+  start(): void {
+    if (!this.#isStopped) this.#cancel = this.#options.clock.after(lookEveryMs, () => void this.#look());
   }
 
   stop(): void {
@@ -41,24 +33,20 @@ export class FileWatch {
     this.#cancel?.();
   }
 
-  /** The first file that is no longer at its path; undefined also if the system does not tell. */
-  async findLost(): Promise<string | undefined> {
-    for (const [file, { dev, ino }] of this.#known) {
-      const there = await stat(file).catch((error: unknown) => (isMissing(error) ? undefined : { dev, ino }));
-      if (there?.dev !== dev || there.ino !== ino) return file;
-    }
-    return undefined;
-  }
-
-  #lookLater(): void {
-    if (!this.#isStopped) this.#cancel = this.#options.clock.after(lookEveryMs, () => void this.#look());
-  }
-
   /** Never rejects. */
   async #look(): Promise<void> {
-    const file = await this.findLost();
-    if (file === undefined || this.#isStopped) this.#lookLater();
-    else this.#options.onLost(file);
+    const path = await this.#findLost();
+    if (path === undefined || this.#isStopped) this.start();
+    else this.#options.onLost(path);
+  }
+
+  /** Undefined also if the system does not tell. */
+  async #findLost(): Promise<string | undefined> {
+    for (const { path, dev, ino } of this.#options.files) {
+      const there = await stat(path).catch((error: unknown) => (isMissing(error) ? undefined : { dev, ino }));
+      if (there?.dev !== dev || there.ino !== ino) return path;
+    }
+    return undefined;
   }
 }
 

@@ -4,6 +4,7 @@ import type { GroupLeaseTable, NodeTable, SignerTable } from "./coordination-tab
 import type { DeadLetterTable } from "./subscriptions/dead-letter-table.ts";
 import type { ShareEventTable, ShareTable } from "./sessions/share-tables.ts";
 import type { IndexFinding } from "./index/index-tables.ts";
+import type { OpenFile } from "../../lib/system/open-file.ts";
 import type { GroupLease, Hint } from "../../ports/coordinator.ts";
 import type { TopicPosition } from "../../ports/store.ts";
 
@@ -306,6 +307,8 @@ export interface RowWriter {
 
 /** The file of a database that only this process uses. */
 export interface HeldFile {
+  /** The file as it was when it was opened. */
+  readonly opened: OpenFile;
   /**
    * Copies all commits into the file and keeps it unchanged until {@link release}, so that it can be copied: later commits stay in its log.
    * Nothing is committed while `meanwhile` runs. If it returns false or throws, the file may change again. Returns whether the file is held.

@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { readFileSync, renameSync, statSync } from "node:fs";
 import { type Kysely, sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { temporaryFile } from "../../temporary-file.contract.ts";
@@ -102,4 +102,24 @@ describe("the SQLite session", () => {
 async function synchronousOf(on: Kysely<Schema>): Promise<number | undefined> {
   const { rows } = await sql<{ synchronous: number }>`pragma synchronous`.execute(on);
   return rows[0]?.synchronous;
+}
+
+it("a store whose file has been replaced leaves the log of the other file, and its own, and says so", async () => {
+  const [file, other] = [temporaryFile(), temporaryFile()];
+  await (await openWithTable(other, true)).close();
+  const before = ["", "-wal"].map((suffix) => readFileSync(`${other}${suffix}`));
+  const database = await openWithTable(file, false);
+  for (const suffix of ["", "-wal"]) {
+    renameSync(`${file}${suffix}`, `${file}.away${suffix}`);
+    renameSync(`${other}${suffix}`, `${file}${suffix}`);
+  }
+  await expect(database.close()).rejects.toThrow(`${file} was moved, deleted or replaced`);
+  expect(["", "-wal"].map((suffix) => readFileSync(`${file}${suffix}`))).toEqual(before);
+  expect(statSync(`${file}.away-wal`).size).toBeGreaterThan(0);
+});
+
+async function openWithTable(path: string, keepsLog: boolean): Promise<SqlDatabase> {
+  const database = await createSqliteBackend(path, { keepsLog: () => keepsLog }).open();
+  await sql`create table t (a bigint primary key)`.execute(database.durable);
+  return database;
 }

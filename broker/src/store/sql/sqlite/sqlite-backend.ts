@@ -1,5 +1,6 @@
-import { closeSync, openSync } from "node:fs";
+import { closeSync, fstatSync, openSync } from "node:fs";
 import { Kysely, type RawBuilder, sql } from "kysely";
+import { isMoved, LostFileError, type OpenFile } from "../../../lib/system/open-file.ts";
 import type { TopicPosition } from "../../../ports/store.ts";
 import type { Schema, SqlBackend, SqlDatabase } from "../schema.ts";
 import { StoreError } from "../store-error.ts";
@@ -28,9 +29,10 @@ export function createSqliteBackend(
 
 async function openSqlite(file: string, options: SqliteSessionOptions): Promise<SqlDatabase> {
   const { description, onFault, keepsLog } = options;
-  createPrivately(file, description);
+  const opened = createPrivately(file, description);
   const native = await openConfigured(file, options);
-  const session = new SqliteSession(native, options);
+  // SQLite finds the log by the path: closing a file that has been replaced would delete the log of the other one.
+  const session = new SqliteSession(native, { ...options, keepsLog: () => keepsLog() || isMoved(opened) });
   const durable = new Kysely<Schema>({ dialect: new SqliteDialect(session, "FULL", "slow") });
   const urgent = new Kysely<Schema>({ dialect: new SqliteDialect(session, "FULL", "quick") });
   const relaxed = new Kysely<Schema>({ dialect: new SqliteDialect(session, "NORMAL", "quick") });
@@ -55,6 +57,7 @@ async function openSqlite(file: string, options: SqliteSessionOptions): Promise<
     checkEmptied: async (transaction) => checkEmptied(transaction, description),
     reindexBatches: async (transaction) => void (await sql`reindex batches`.execute(transaction ?? durable)),
     file: {
+      opened,
       hold: async (meanwhile) => session.hold(meanwhile),
       release: async () => session.setLogPages(logPagesMax),
     },
@@ -65,7 +68,9 @@ async function openSqlite(file: string, options: SqliteSessionOptions): Promise<
     },
     close: async () => {
       await session.close();
-      if (!keepsLog()) await setWalMode(file);
+      if (keepsLog()) return;
+      if (isMoved(opened)) throw new LostFileError(file);
+      await setWalMode(file);
     },
   };
 }
@@ -81,9 +86,12 @@ function placesTable(places: readonly TopicPosition[]): RawBuilder<unknown> {
  * Creates the file, if it is missing, so that only its owner may read it: it holds events and encrypted secrets. SQLite gives the write-ahead log the
  * same permissions. @throws StoreError `cannot-open`.
  */
-function createPrivately(file: string, description: string): void {
+function createPrivately(path: string, description: string): OpenFile {
   try {
-    closeSync(openSync(file, "a", 0o600));
+    const opened = openSync(path, "a", 0o600);
+    const { dev, ino } = fstatSync(opened);
+    closeSync(opened);
+    return { path, dev, ino };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new StoreError("cannot-open", `${description} cannot be created or written: ${reason}`, error);
