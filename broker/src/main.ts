@@ -19,8 +19,11 @@ import { checkSecretFile } from "./lib/system/secret-file.ts";
 import { createLogger } from "./telemetry/logger.ts";
 import { version } from "./version.ts";
 
-/** Exit codes: the task is done; a part failed to start or to stop; the settings were refused; verify and scrub cannot say anything. */
-const exitCodes = { done: 0, failed: 1, refused: 2, unknown: 2 } as const;
+/**
+ * Exit codes: the task is done; a part failed to start or to stop; the settings were refused; verify and scrub cannot say anything; the data folder was taken
+ * away, and a supervisor must not start the broker again, since it would make a new chain at the path.
+ */
+const exitCodes = { done: 0, failed: 1, refused: 2, unknown: 2, lost: 3 } as const;
 /** Longest delay of a timer in Node.js. */
 const timerDelayMsMax = 2 ** 31 - 1;
 
@@ -186,5 +189,5 @@ function fail(error: unknown, logger: Logger): never {
   logger.error("broker failed", { reason });
   logger.debug("broker failed", { error });
   process.stderr.write(`stele: ${reason}\n`);
-  process.exit(exitCodes.failed);
+  process.exit(error instanceof LostFileError ? exitCodes.lost : exitCodes.failed);
 }

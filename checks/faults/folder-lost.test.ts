@@ -19,7 +19,7 @@ describe("a data folder that is taken away from a running broker", () => {
     await client.open(topic);
     const { eventId } = await client.publish(topic, "kept");
     renameSync(dataDir, away);
-    expect(await broker.exited).toMatchObject({ code: 1, stderr: expect.stringMatching(gone) });
+    expect(await broker.exited).toMatchObject({ code: 3, stderr: expect.stringMatching(gone) });
     renameSync(away, dataDir);
     await using again = await startBroker({ dataDir });
     await using client2 = new Client(again.url);
@@ -42,7 +42,7 @@ describe("a data folder that is taken away from a running broker", () => {
       renameSync(dataDir, away);
       renameSync(other, dataDir);
       if (how === "is stopped at once") broker.signal("SIGTERM");
-      expect(await broker.exited).toMatchObject({ code: 1, stderr: expect.stringMatching(gone) });
+      expect(await broker.exited).toMatchObject({ code: 3, stderr: expect.stringMatching(gone) });
       expect(readAll(dataDir)).toEqual(before);
       await using again = await startBroker({ dataDir });
       await using client = new Client(again.url);

@@ -78,6 +78,10 @@ it("the unit lets the broker list the addresses of its machine, which it compare
   expect(families.split(" ")).toEqual(expect.arrayContaining(["AF_INET", "AF_INET6", "AF_UNIX", "AF_NETLINK"]));
 });
 
+it("systemd does not start a broker again whose data folder was taken away", () => {
+  expect(read("stele.service")).toMatch(/^RestartPreventExitStatus=3$/m);
+});
+
 it.runIf(findProgram("helm") !== undefined)("the chart passes helm lint, and runs without root", () => {
   const chart = join(folder, "chart");
   execFileSync("helm", ["lint", "--strict", chart]);
