@@ -17,6 +17,7 @@ import { type RunningServer, startServer } from "./start-server.ts";
 import { runBackupCommand } from "./backup.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { silentLogger } from "../lib/logger.ts";
+import { openDataFolder } from "../lib/system/data-folder.ts";
 import { openNative } from "../store/sql/sqlite/native.ts";
 
 const content = "whatever-was-published";
@@ -223,15 +224,16 @@ it("stele activate reports a folder that does not exist", async () => {
   expect(outcome).toMatchObject({ exitCode: 1, problem: expect.stringContaining(`${folder} does not exist`) });
 });
 
-it("stele restore tells to delete a folder that an earlier restore left when it was cut short", async () => {
+it("stele restore tells to delete a folder that an earlier restore left when it was cut short, but not while that one runs", async () => {
   leave("stopped");
   expect(await backUp()).toMatchObject({ exitCode: 0 });
   const to = `${folder}-restored`;
   mkdirSync(to);
   writeFileSync(join(to, "restore.unfinished"), "");
-  const outcome = await runBackupCommand("restore", [target, "--data-dir", to], { env: {}, log: () => {} });
-  expect(outcome).toMatchObject({
-    exitCode: 1,
-    problem: expect.stringContaining("delete the folder, then restore again"),
-  });
+  const restore = () => runBackupCommand("restore", [target, "--data-dir", to], { env: {}, log: () => {} });
+  const running = openDataFolder(to);
+  expect(await restore()).toMatchObject({ exitCode: 1, problem: expect.stringContaining("another restore to") });
+  running.release();
+  const says = "delete the folder, or what is in it if it is a mount point, then restore again";
+  expect(await restore()).toMatchObject({ exitCode: 1, problem: expect.stringContaining(says) });
 });

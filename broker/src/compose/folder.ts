@@ -2,6 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import { headFileOf, readHeadFile } from "@stele/chain";
 import { manifestFile } from "../backup/manifest.ts";
+import { deleteRestored } from "../backup/restore-backup.ts";
 import { isRestoreUnfinished } from "../backup/restored.ts";
 import { embeddedKeyFile, groupKeyFile } from "./signer.ts";
 import { type GroupConfig, groupsOf, isClustered } from "../config/derived.ts";
@@ -232,7 +233,7 @@ function isBackup(folder: DataFolder): string {
 }
 
 function isHalfRestored(folder: DataFolder): string {
-  return `The restore to ${folder.path(".")} was cut short: delete the folder and restore the backup again. ${nothingChanged}`;
+  return `The restore to ${folder.path(".")} was cut short: ${deleteRestored}, and restore the backup again. ${nothingChanged}`;
 }
 
 function beginAnew(folder: DataFolder): string {
