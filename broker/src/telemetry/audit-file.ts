@@ -27,6 +27,8 @@ export function auditLineStart(path: string): string {
 export class AuditFile {
   readonly #path: string;
   #handle: FileHandle | undefined;
+  /** Length of the file after the last write of this process; undefined before the first. */
+  #size: number | undefined;
 
   constructor(path: string) {
     this.#path = path;
@@ -37,11 +39,19 @@ export class AuditFile {
     await this.#find();
   }
 
-  /** Returns how many bytes were written: 0 if the file is a pipe that is full. */
+  /** Begins a new line if another process has left a part of one. Returns how many bytes were written: 0 if the file is a pipe that is full. */
   async append(bytes: Buffer): Promise<number> {
     const handle = await this.#find();
     try {
-      return (await handle.write(bytes)).bytesWritten;
+      const there = await handle.stat();
+      let { size } = there;
+      if (there.isFile() && size !== this.#size) {
+        const lineStart = auditLineStart(this.#path);
+        if (lineStart !== "") size += (await handle.write(lineStart)).bytesWritten;
+      }
+      const { bytesWritten } = await handle.write(bytes);
+      this.#size = size + bytesWritten;
+      return bytesWritten;
     } catch (error) {
       if (error instanceof Error && "code" in error && error.code === "EAGAIN") return 0;
       throw error;
@@ -51,6 +61,7 @@ export class AuditFile {
   async close(): Promise<void> {
     const handle = this.#handle;
     this.#handle = undefined;
+    this.#size = undefined;
     await handle?.close();
   }
 

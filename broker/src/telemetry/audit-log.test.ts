@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import {
+  appendFileSync,
   chmodSync,
   mkdtempSync,
   openSync,
@@ -16,7 +17,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { silentLogger } from "../lib/logger.ts";
 import { createSystemClock } from "../lib/system/clock.ts";
 import { StandardOutput } from "../lib/system/standard-output.ts";
@@ -57,6 +58,21 @@ it("begins a new line in a file that ends within a line, as after a full disk", 
   log.write(line);
   await log.stop(10_000);
   expect(readFileSync(path, "utf8")).toBe(`${text}${text.slice(0, 20)}\n${text}`);
+});
+
+it("begins a new line after a part of one that a command leaves while the broker runs", async () => {
+  const path = join(folder, "audit.log");
+  const log = await start(path);
+  log.write(line);
+  await vi.waitFor(() => expect(readFileSync(path, "utf8")).toBe(text));
+  for (const left of [text.slice(0, 20), text]) {
+    const before = readFileSync(path, "utf8") + left;
+    appendFileSync(path, left);
+    log.write(line);
+    const expected = `${before}${left === text ? "" : "\n"}${text}`;
+    await vi.waitFor(() => expect(readFileSync(path, "utf8")).toBe(expected));
+  }
+  await log.stop(10_000);
 });
 
 it("begins a new file after the old one was moved away", async () => {

@@ -5,7 +5,7 @@ import { ReportedTrouble } from "../lib/reported-trouble.ts";
 import type { AuditLine, AuditLog } from "../ports/audit-log.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { StandardOutput } from "../lib/system/standard-output.ts";
-import { AuditFile, auditLineStart } from "./audit-file.ts";
+import { AuditFile } from "./audit-file.ts";
 import { redactCredentials } from "./redact.ts";
 
 /** Bytes of audit lines that may wait for the disk; the log drops further lines, and counts them. */
@@ -60,8 +60,6 @@ export class FileAuditLog implements OpenAuditLog {
   async start(): Promise<void> {
     try {
       await this.#file.open();
-      const lineStart = Buffer.from(auditLineStart(this.#path));
-      if (lineStart.length > 0) this.#take(lineStart);
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause);
       throw new Error(`The audit log ${this.#path} cannot be opened: ${reason}`, { cause });
@@ -74,10 +72,6 @@ export class FileAuditLog implements OpenAuditLog {
       this.#lost += 1;
       return;
     }
-    this.#take(bytes);
-  }
-
-  #take(bytes: Buffer): void {
     this.#waiting.push(bytes);
     this.#waitingBytes += bytes.length;
     this.#running ??= this.#run().finally(() => (this.#running = undefined));
