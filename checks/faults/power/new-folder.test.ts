@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, it } from "vitest";
 import { mainFile, startBroker } from "../../harness/broker-process.ts";
@@ -39,6 +39,21 @@ it.runIf(hasStrace)(
       await broker.stop();
     }
     await expectSynced(trace, [join(folder.path, "new"), dataDir]);
+  },
+);
+
+it.runIf(hasStrace)(
+  `the parent of a data folder that is there is synced too, since a kill may have come before that${straceTitle}`,
+  async () => {
+    using folder = createTempFolder();
+    const dataDir = join(folder.path, "data");
+    mkdirSync(dataDir);
+    const trace = join(folder.path, "trace");
+    {
+      await using broker = await startBroker({ dataDir, shell: `exec ${strace.join(" ")} -o '${trace}' "$@"` });
+      await broker.stop();
+    }
+    await expectSynced(trace, [dataDir]);
   },
 );
 

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { platform, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -20,6 +20,15 @@ it("makeFolderSync creates a folder with its parents, and leaves one that exists
   makeFolderSync(folder);
   makeFolderSync(folder);
   expect(statSync(folder).isDirectory()).toBe(true);
+});
+
+it.runIf(process.getuid?.() !== 0)("creates a folder in one that this user may write and not read", async () => {
+  const parent = join(root, "parent");
+  await makeFolder(parent);
+  chmodSync(parent, 0o300);
+  expect(await makeFolder(join(parent, "a"))).toBe(true);
+  makeFolderSync(join(parent, "b"));
+  chmodSync(parent, 0o700);
 });
 
 it("throws if a parent is a file, or a link to nothing", async () => {

@@ -7,10 +7,13 @@ const mode = 0o700;
 /** Windows cannot sync a folder. */
 const canSync = process.platform !== "win32";
 
+/** Codes of a parent that this user may not open, and of file systems that sync no folders. */
+const unsyncable: ReadonlySet<unknown> = new Set(["EACCES", "EPERM", "EINVAL"]);
+
 /**
  * Creates a folder and its parents, for their owner only, and syncs each to disk before it creates the next: a power loss may remove a folder whose parent
- * was not synced. Returns whether it created the folder. One level at a time: with `recursive`, Node 20 never returns below a folder that refuses with
- * ENOENT, such as /proc.
+ * was not synced. Syncs the parent of a folder that is there too, since an earlier try may have ended before that. Returns whether it created the folder.
+ * One level at a time: with `recursive`, Node 20 never returns below a folder that refuses with ENOENT, such as /proc.
  * @throws Error of `mkdir`, or of the sync of a parent.
  */
 export async function makeFolder(folder: string): Promise<boolean> {
@@ -36,11 +39,13 @@ export function makeFolderSync(folder: string): void {
 
 async function makeOne(folder: string): Promise<boolean> {
   const isNew = await mkdir(folder, { mode }).then(() => true, unlessThere);
-  if (isNew && canSync) {
-    await using parent = await open(dirname(folder), "r");
-    await parent.sync();
-  }
+  if (canSync) await sync(dirname(folder)).catch(unlessUnsyncable);
   return isNew;
+}
+
+async function sync(folder: string): Promise<void> {
+  await using handle = await open(folder, "r");
+  await handle.sync();
 }
 
 function makeOneSync(folder: string): void {
@@ -48,9 +53,16 @@ function makeOneSync(folder: string): void {
     mkdirSync(folder, { mode });
   } catch (error) {
     unlessThere(error);
-    return;
   }
-  if (canSync) syncFolder(dirname(folder));
+  try {
+    if (canSync) syncFolder(dirname(folder));
+  } catch (error) {
+    unlessUnsyncable(error);
+  }
+}
+
+function unlessUnsyncable(error: unknown): void {
+  if (!(error instanceof Error && "code" in error && unsyncable.has(error.code))) throw error;
 }
 
 function unlessThere(error: unknown): false {
