@@ -83,7 +83,7 @@ export async function checkBeforeEmptying(
 }
 
 /** A backup of the chain alone ends before the newest blocks that the index and the head file know, so the broker would refuse it. */
-const restoreFolder = "Restore the data folder from a backup, as docs/backup.md#repair says.";
+const repairFolder = "Repair it, or restore the data folder from a backup, as docs/backup.md#repair says.";
 
 function bothDamaged(folder: FolderOptions["folder"], reason: string): string {
   const [store, chain] = [storeFile(folder), chainFile(folder)];
@@ -99,7 +99,7 @@ function bothDamaged(folder: FolderOptions["folder"], reason: string): string {
  */
 export function explainStart(error: unknown, file: string | undefined): unknown {
   if (file === undefined || !isBrokerError(error)) return error;
-  const message = `The chain in ${file} does not return what was written to it, and is perhaps damaged: ${error.message}. ${restoreFolder}`;
+  const message = `The chain in ${file} does not return what was written to it, and is perhaps damaged: ${error.message}. ${repairFolder}`;
   return new Error(message, { cause: error });
 }
 
@@ -113,7 +113,7 @@ function watchChain(
     onFailure(unwritable(file, cause));
   });
   chain.on("damage", (cause) => {
-    const message = `the chain's file ${file} is damaged: ${cause.message} ${restoreFolder}`;
+    const message = `the chain's file ${file} is damaged: ${cause.message} ${repairFolder}`;
     onFailure(new Error(message, { cause }));
   });
   chain.on("mismatch", (error) => logger.error("embedded chain disagreed with EthereumJS", { error }));

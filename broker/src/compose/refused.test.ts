@@ -176,14 +176,14 @@ const anyEnd: Readonly<Record<string, Case>> = {
   "an older chain": { spoil: () => take("own-before", chain), says: /has lost blocks.*its head file.*Restore/ },
   "an older chain and head file": {
     spoil: () => take("own-before", [...chain, head]),
-    says: /index of group 1.*has lost blocks and is perhaps damaged.*Restore/,
+    says: /index of group 1.*has lost blocks and is perhaps damaged.*docs\/backup\.md#repair/,
   },
   "an older chain, and no head file": {
     spoil: () => {
       take("own-before", chain);
       remove(head);
     },
-    says: /index of group 1.*has lost blocks and is perhaps damaged.*Restore/,
+    says: /index of group 1.*has lost blocks and is perhaps damaged.*docs\/backup\.md#repair/,
   },
   "an older chain, and an older store": {
     spoil: () => take("own-before", [...chain, ...store]),
@@ -234,7 +234,7 @@ const anyEnd: Readonly<Record<string, Case>> = {
   },
   "the chain of another folder, with its head file": {
     spoil: () => take("other-stopped", [...chain, head, "signer.key"]),
-    says: /the chain has 0x.* there.*Restore the data folder/,
+    says: /the chain has 0x.* there.*docs\/backup\.md#repair/,
   },
   "a store that is no database": {
     spoil: () => change("store.sqlite", (bytes) => void bytes.fill(7, 0, pageBytes)),

@@ -137,7 +137,7 @@ describe("stele scrub", () => {
     expect(outcome.exitCode).toBe(1);
     expect(outcome.output).toMatch(/chain: \d+ blocks checked, 1 damaged, 0 mended\n/);
     expect(outcome.output).toContain(`the chain's file is damaged in block ${blockOf(1)}: `);
-    expect(outcome.output).toContain("repair it with store.sqlite of a backup that has these blocks");
+    expect(outcome.output).toContain("repair it with the store of a backup that has these blocks");
     expect(outcome.output).toMatch(
       /index: \d batches checked, 1 damaged, 0 mended\nthe index is damaged: .*with store\.sqlite of a backup/,
     );

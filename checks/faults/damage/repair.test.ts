@@ -46,7 +46,7 @@ it("an event that is damaged in chain and store is repaired as docs/backup.md sa
   }
   const [, damaged] = events;
   for (const name of ["chain.sqlite", "store.sqlite"]) flipAll(path("data", name), damaged?.content ?? "");
-  const advice = /chain: \d+ blocks checked, 1 damaged, 0 mended\n.*repair it with store\.sqlite of a backup/;
+  const advice = /chain: \d+ blocks checked, 1 damaged, 0 mended\n.*repair it with the store of a backup/;
   expect(await scrub()).toMatchObject({ code: 1, stdout: expect.stringMatching(advice) });
   {
     // Leaves a log beside the store, which must not be applied to the other store.

@@ -134,7 +134,7 @@ describe("a damaged embedded chain", () => {
     const before = readFileSync(chainOf(folder));
     const [, , block] = event.eventId.split("-");
     await expect(startLocalBroker({ dataDir: folder.path, log })).rejects.toThrow(
-      new RegExp(`chain\\.sqlite is damaged: Block ${block} .*Restore the data folder from a backup`),
+      new RegExp(`chain\\.sqlite is damaged: Block ${block} .*restore the data folder from a backup`),
     );
     expect(readFileSync(chainOf(folder)).equals(before)).toBe(true);
   });

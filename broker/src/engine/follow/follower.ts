@@ -146,8 +146,7 @@ export class Follower {
     return new Error(
       isFinal
         ? `The chain in chain.sqlite is not the one that the index of group ${groupId} was made from, or has lost blocks and is perhaps damaged: ${seen}. ` +
-            "Restore the data folder from a backup, as docs/backup.md#repair says. To continue with this chain, without later events and without subscriptions, " +
-            "move store.sqlite and store.sqlite-wal away."
+            "Repair or restore the data folder, as docs/backup.md#repair says."
         : `The chain has none of the blocks that the index of group ${groupId} can roll back to: ${seen}. The broker tries again. ` +
             "If this error stays, the index was made from another chain: restore the chain that belongs to it, or give this chain a data folder of its own.",
     );

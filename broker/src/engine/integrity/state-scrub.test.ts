@@ -62,6 +62,6 @@ test("damage of a block or of the state gives a warning, and lost events give a 
   expect(damage.warning).toMatch(/damaged in block 7: .*; the chain's file is damaged in its state: a node/);
   expect(damage.failure).toBeUndefined();
   damage.note(9, { reason, isLost: true });
-  expect(damage.failure).toMatch(/damaged in block 9: .*storeRetentionMs.*with store\.sqlite of a backup/);
+  expect(damage.failure).toMatch(/damaged in block 9: .*storeRetentionMs.*with the store of a backup/);
   expect(damage.warning).not.toContain("9");
 });

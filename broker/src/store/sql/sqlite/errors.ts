@@ -5,8 +5,8 @@ interface Advice {
   readonly text: string;
 }
 
-const rebuild =
-  "restore the data folder from a backup, or move this file away with its -wal and start again: the broker then rebuilds the index from the chain, and clients must subscribe again";
+/** Restoring the whole folder would lose the events since the backup, which the chain still has. */
+const rebuild = "restore only the store from a backup, or build it from the chain, as docs/backup.md#repair says";
 
 /** Advice by SQLite's primary result code (sqlite.org/rescode.html). */
 const adviceByCode: ReadonlyMap<number, Advice> = new Map([
@@ -74,7 +74,7 @@ export function lostRows(
 ): StoreError {
   const rows = lost.length === 0 ? "" : ` Rows that only its index has: ${lost.join(", ")}.`;
   const remedy =
-    "Restore the data folder from a backup. Or accept that rows are lost or old: " +
+    "Restore only the store from a backup, as docs/backup.md#repair says. Or accept that rows are lost or old: " +
     `run "reindex ${table}" on this file with the sqlite3 tool, start again, and create the lost rows again`;
   const text = `is damaged: its table ${table} and the table's database indexes disagree (SQLite: ${found}).`;
   return new StoreError("corrupt", `${description} ${text}${rows} ${remedy}`);
@@ -83,7 +83,7 @@ export function lostRows(
 /** The error for damage in a table that is derived from the chain. */
 export function damagedIndex(description: string, found: string): StoreError {
   const remedy =
-    "start again: the broker then rebuilds the index from the chain, and keeps subscriptions; if this happens again, restore the data folder from a backup";
+    "start again: the broker then rebuilds the index from the chain, and keeps subscriptions; if this happens again, restore only the store from a backup, as docs/backup.md#repair says";
   return new StoreError("corrupt", `${description} is damaged: ${found}; ${remedy}`);
 }
 
