@@ -65,14 +65,14 @@ describe("subscriptions", () => {
     const { heads } = await subscribe(set);
     node.chain.head = 101;
     node.notifyHead();
-    await until(() => expect(heads.at(-1)).toBe("0x65"));
+    await until(() => expect(heads).toContain("0x65"));
     node.chain.head = 102;
     node.drop();
     await until(() => expect(node.count("eth_subscribe")).toBe(2));
     await until(() => expect(heads.at(-1)).toBe("0x66"));
     node.chain.head = 103;
     node.notifyHead();
-    await until(() => expect(heads.at(-1)).toBe("0x67"));
+    await until(() => expect(heads).toContain("0x67"));
   });
 
   it("detaches a subscription while the endpoint in use cannot notify, and attaches it to one that can", async () => {
@@ -104,7 +104,7 @@ describe("subscriptions", () => {
     await until(() => expect(set.isNotifying()).toBe(true));
     node.chain.head = 101;
     node.notifyHead();
-    await until(() => expect(heads.at(-1)).toBe("0x65"));
+    await until(() => expect(heads).toContain("0x65"));
   });
 
   it("asks an endpoint that refused a subscription again after a minute, or when it reconnects", async () => {
