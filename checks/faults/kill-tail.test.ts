@@ -11,7 +11,7 @@ const seeds = seedsOf("CHECKS_KILL_SEEDS", [20_261_123]);
 const reconnects = 50;
 const kills = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "2");
 const topics = ["load/a", "load/b", "load/c"];
-const timeoutMs = 300_000;
+const timeoutMs = 60_000 * (kills + 4);
 
 async function killUnderLoad(seed: number): Promise<void> {
   const random = createRandom(seed);

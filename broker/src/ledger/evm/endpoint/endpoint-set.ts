@@ -19,12 +19,13 @@ const urgentPatrolMs = 500;
 /** Blocks that an endpoint may lag behind the best one and still be used. */
 const lagBlocksMax = 3;
 const sendMethod = "eth_sendRawTransaction";
+const transactionMethod = "eth_getTransactionByHash";
 /** If an endpoint answers one of these methods with an error, the next endpoint is asked: the first may have pruned the data, or refuse its size. */
 const readMethods: ReadonlySet<string> = new Set([
   "eth_getBlockByNumber",
   "eth_getBlockReceipts",
   "eth_getLogs",
-  "eth_getTransactionByHash",
+  transactionMethod,
   "eth_getTransactionCount",
   "eth_getTransactionReceipt",
 ]);
@@ -114,7 +115,8 @@ export class EndpointSet implements EvmProvider {
     await Promise.all(this.#endpoints.map(({ connection }) => connection.close()));
   }
 
-  async #askInTurn<T>(ask: (endpoint: Endpoint) => Promise<T>, { method, isPromised }: RpcCall): Promise<T> {
+  async #askInTurn<T>(ask: (endpoint: Endpoint) => Promise<T>, call: RpcCall): Promise<T> {
+    const { method, isPromised } = call;
     const failures = new Map<Endpoint, EndpointError>();
     const refusals: RpcAnswerError[] = [];
     const empty: T[] = [];
@@ -136,8 +138,12 @@ export class EndpointSet implements EvmProvider {
       }
     }
     // This endpoint may have what the others lack, and return it for a smaller range.
-    const tooMuch = refusals.find((refusal) => toRpcFailure(refusal).kind === "range-refused");
-    if (tooMuch === undefined) for (const answer of empty) return answer;
+    const tooMuch = spansBlocks(call)
+      ? refusals.find((refusal) => toRpcFailure(refusal).kind === "range-refused")
+      : undefined;
+    // An endpoint that fails may be the one that took the transaction.
+    const isSure = method !== transactionMethod || failures.size + refusals.length === 0;
+    if (tooMuch === undefined && isSure) for (const answer of empty) return answer;
     throw tooMuch ?? refusals[0] ?? this.#summarise(failures);
   }
 
@@ -345,6 +351,12 @@ export class EndpointSet implements EvmProvider {
 /** Whether an endpoint may have processed the request. */
 function isMaybeDone(failures: ReadonlyMap<Endpoint, EndpointError>): boolean {
   return [...failures.values()].some((failure) => failure.reach === "unknown");
+}
+
+/** Whether a request for logs asks for several blocks. */
+function spansBlocks({ params: [filter] = [] }: RpcCall): boolean {
+  const { fromBlock, toBlock } = (filter ?? {}) as { readonly fromBlock?: unknown; readonly toBlock?: unknown }; // eth_getLogs takes an object.
+  return fromBlock !== toBlock;
 }
 
 /** Whether an answer, or the last of several, is null or an empty list. */

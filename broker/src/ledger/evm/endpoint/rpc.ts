@@ -175,9 +175,12 @@ export class Rpc {
     return receipt === null || receipt.blockNumber === null ? undefined : readReceipt(receipt);
   }
 
-  /** Whether an endpoint knows a transaction, included or pending. One of them may lag behind the one that the transaction was sent to. */
-  async knows(hash: Hash): Promise<boolean> {
-    const call = { method: "eth_getTransactionByHash", params: [hash], isPromised: true };
+  /**
+   * Whether the endpoint knows a transaction, included or pending. If `isSent`, asks all endpoints: one may lag behind the one that the transaction was
+   * sent to. Then it fails if an endpoint does not answer.
+   */
+  async knows(hash: Hash, { isSent = false } = {}): Promise<boolean> {
+    const call = { method: "eth_getTransactionByHash", params: [hash], isPromised: isSent };
     return (await this.#request(call)) !== null;
   }
 

@@ -42,7 +42,7 @@ export class BlockLogs {
 
   async #readWithoutRefusals(block: BlockRef, isPromised?: boolean): Promise<readonly RpcLog[]> {
     const { account: sender } = this.#options;
-    const ours = await this.#ask(block, { signatures: refusalSignatures, sender, isPromised });
+    const ours = await this.#ask(block, { signatures: refusalSignatures, sender });
     const logs = [...ours, ...(await this.#readChanges(block, changeSignatures, isPromised))];
     return logs.toSorted((left, right) => Number(left.logIndex) - Number(right.logIndex));
   }

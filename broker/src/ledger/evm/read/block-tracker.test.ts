@@ -106,6 +106,29 @@ describe("a block tracker", () => {
     expect(node.headers).toEqual(["0x6"]);
   });
 
+  it("counts confirmations by heads of its own chain only, after the endpoint has served another chain", async () => {
+    const other = new CountingNode(registry, 100);
+    for (let mark = 101; mark <= 108; mark += 1) other.seal([mark]);
+    let served = node;
+    rpc = new Rpc({
+      request: async (call) => served.request(call),
+      requestAll: async (calls) => served.requestAll(calls),
+    });
+    await start(3);
+    const { tail } = tracker;
+    served = other;
+    tracker.onHead(await rpc.header("latest"));
+    await clock.settle();
+    expect(foreign).toBe(1);
+    served = node;
+    await clock.advance(10_000);
+    expect([tracker.tail, marks]).toEqual([tail, []]);
+    node.seal([6]);
+    tracker.onHead(await rpc.header("latest"));
+    await clock.advance(10_000);
+    expect([tracker.tail, tracker.outage]).toEqual([tail + 1, undefined]);
+  });
+
   it("reads no block of another chain, and continues with its own chain when the endpoint serves it again", async () => {
     const other = new CountingNode(registry, 100);
     for (let mark = 101; mark <= 120; mark += 1) other.seal([mark]);

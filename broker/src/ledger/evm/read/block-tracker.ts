@@ -286,6 +286,8 @@ export class BlockTracker {
     if (hash === genesisHash) return;
     rpc.provider.doubtChain?.(); // Otherwise other requests, and transactions, would still go to that endpoint.
     for (const { onForeign } of this.#listeners) onForeign();
+    // What is final depends on the head: only a head of the own chain may continue.
+    [this.#head, this.#news, this.#final] = [undefined, undefined, this.tail];
     const reason = `the endpoint serves another chain: its first block is ${hash}, and the group's is ${genesisHash}`;
     throw new RpcFailure("refused", reason, { cause: hash });
   }

@@ -23,8 +23,10 @@ export async function findBatch(
 ): Promise<number | undefined> {
   const filter = { address: registry, signatures: [publishedSignature], batch, isPromised: true };
   let end = to;
+  let blocksMax = Number.POSITIVE_INFINITY;
   while (end >= from && !signal.aborted) {
-    const part = { from: Math.max(from, end - size.blocks + 1), to: end };
+    const blocks = Math.min(size.blocks, blocksMax);
+    const part = { from: Math.max(from, end - blocks + 1), to: end };
     try {
       const answer = await untilAborted(rpc.logs(part, filter), signal);
       const [log] = answer?.logs ?? [];
@@ -32,9 +34,10 @@ export async function findBatch(
       end = part.from - 1;
       size.onAnswer(0);
     } catch (error) {
-      if (error instanceof RpcFailure && error.kind === "range-refused" && size.onRefusal()) continue;
-      size.onLost();
-      throw error;
+      if (!(error instanceof RpcFailure) || error.kind === "unreached" || blocks === 1) throw error;
+      if (error.kind === "range-refused") size.onRefusal();
+      else size.onLost();
+      blocksMax = blocks >> 1; // The endpoint may refuse so many in words that we do not know, or be too slow for them.
     }
   }
   return undefined;

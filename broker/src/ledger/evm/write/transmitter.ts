@@ -121,7 +121,7 @@ export class Transmitter {
   /** The transaction itself may have used its nonce: a proxy may send it twice, and return the second answer. Then it must not get another nonce. */
   async #checkUsedNonce(hash: Hash, failure: RpcFailure): Promise<RpcFailure> {
     try {
-      const isOwn = await this.#options.rpc.knows(hash);
+      const isOwn = await this.#options.rpc.knows(hash, { isSent: true });
       return isOwn ? new RpcFailure("already-known", failure.message, { cause: failure }) : failure;
     } catch (error) {
       return new RpcFailure("connection", failure.message, { cause: error });
