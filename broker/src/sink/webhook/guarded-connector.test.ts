@@ -1,5 +1,6 @@
 import { isBrokerError } from "@stele/wire";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { connect } from "node:net";
 import { Worker } from "node:worker_threads";
@@ -105,7 +106,8 @@ describe("the address guard", () => {
     async () => {
       const { port, accept } = await startBusyReceiver();
       const attempting = attemptAt(`http://busy.example:${port}/`, resolvesTo("127.0.0.1", "::1"));
-      setTimeout(accept, 100); // TCP asks again after a second.
+      await expect.poll(() => isConnecting(port)).toBe(true);
+      accept(); // TCP asks again after a second.
       expect(await attempting).toEqual({ status: "accepted" });
     },
   );
@@ -140,6 +142,12 @@ describe("the address guard", () => {
     expect(await faultOf("http://slow.example/", { resolver, clock })).toBe("");
   });
 });
+
+/** Whether a connection to the port has been asked for and not accepted. Linux lists addresses and states as hexadecimal numbers; 02 is SYN_SENT. */
+function isConnecting(port: number): boolean {
+  const remote = `0100007F:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+  return readFileSync("/proc/net/tcp", "utf8").includes(` ${remote} 02 `);
+}
 
 /** A receiver whose queue of connections is full until `accept` is called: Linux drops what asks for another connection. */
 async function startBusyReceiver(): Promise<{ readonly port: number; readonly accept: () => void }> {

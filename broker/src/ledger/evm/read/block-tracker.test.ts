@@ -77,6 +77,25 @@ describe("a block tracker", () => {
     await tracker.start(await rpc.header("latest"));
   }
 
+  /** Has an endpoint that serves `node`. The result has it serve another chain behind the same connection. */
+  function serveInTurn(): (chain: CountingNode) => void {
+    let served = node;
+    rpc = new Rpc({
+      request: async (call) => served.request(call),
+      requestAll: async (calls) => served.requestAll(calls),
+    });
+    return (chain) => {
+      served = chain;
+    };
+  }
+
+  /** Another chain, whose marks begin at 101. */
+  function otherChain(lastMark: number): CountingNode {
+    const other = new CountingNode(registry, 100);
+    for (let mark = 101; mark <= lastMark; mark += 1) other.seal([mark]);
+    return other;
+  }
+
   it.each<readonly [Finality, readonly unknown[], number]>([
     ["latest", [], 6],
     ["finalized", ["finalized"], 4],
@@ -107,20 +126,15 @@ describe("a block tracker", () => {
   });
 
   it("counts confirmations by heads of its own chain only, after the endpoint has served another chain", async () => {
-    const other = new CountingNode(registry, 100);
-    for (let mark = 101; mark <= 108; mark += 1) other.seal([mark]);
-    let served = node;
-    rpc = new Rpc({
-      request: async (call) => served.request(call),
-      requestAll: async (calls) => served.requestAll(calls),
-    });
+    const serve = serveInTurn();
+    const other = otherChain(108);
     await start(3);
     const { tail } = tracker;
-    served = other;
+    serve(other);
     tracker.onHead(await rpc.header("latest"));
     await clock.settle();
     expect(foreign).toBe(1);
-    served = node;
+    serve(node);
     await clock.advance(10_000);
     expect([tracker.tail, marks]).toEqual([tail, []]);
     node.seal([6]);
@@ -130,21 +144,16 @@ describe("a block tracker", () => {
   });
 
   it("reads no block of another chain, and continues with its own chain when the endpoint serves it again", async () => {
-    const other = new CountingNode(registry, 100);
-    for (let mark = 101; mark <= 120; mark += 1) other.seal([mark]);
-    let served = node;
-    rpc = new Rpc({
-      request: async (call) => served.request(call),
-      requestAll: async (calls) => served.requestAll(calls),
-    });
+    const serve = serveInTurn();
+    const other = otherChain(120);
     await start("latest");
-    served = other;
+    serve(other);
     tracker.onHead(await rpc.header("latest"));
     await clock.advance(10_000);
     expect(tracker.tail).toBe(5);
     expect(tracker.outage?.reason).toContain("the endpoint serves another chain");
     expect(foreign).toBeGreaterThan(0);
-    served = node;
+    serve(node);
     node.seal([6]);
     tracker.onHead(await rpc.header("latest"));
     await clock.advance(10_000);

@@ -129,14 +129,19 @@ test("looks for a batch in parts that grow again after an outage", async () => {
   provider.current = passAll;
 });
 
-test("looks for a batch in parts that the endpoint answers, and keeps their size for the next search", async () => {
+/** Has the endpoint refuse requests for the logs of more blocks. */
+function refuseOver(blocks: number, message: string): void {
   const { current } = provider;
   provider.current = async (request, pass) => {
     const answer = await current(request, pass);
-    if (Number(asked.at(-1)) > 10 && request.method === "eth_getLogs")
-      throw Object.assign(new Error("block range too large"), { code: -32000 });
+    if (Number(asked.at(-1)) > blocks && request.method === "eth_getLogs")
+      throw Object.assign(new Error(message), { code: -32000 });
     return answer;
   };
+}
+
+test("looks for a batch in parts that the endpoint answers, and keeps their size for the next search", async () => {
+  refuseOver(10, "block range too large");
   const range = { from: 1, to: await ledger.finalBlockNumber(never) };
   for (const wanted of committed.slice(-20))
     expect(await ledger.findBatch(wanted, range, never)).toBe(wanted.blockNumber);
@@ -153,13 +158,7 @@ test("looks for a batch in parts that the endpoint answers, and keeps their size
 });
 
 test("finds a batch if the endpoint refuses larger parts in unknown words", async () => {
-  const { current } = provider;
-  provider.current = async (request, pass) => {
-    const answer = await current(request, pass);
-    if (Number(asked.at(-1)) > 10 && request.method === "eth_getLogs")
-      throw Object.assign(new Error("nobody may have that"), { code: -32000 });
-    return answer;
-  };
+  refuseOver(10, "nobody may have that");
   const [first] = committed;
   if (first === undefined) throw new Error("too few batches");
   const range = { from: 1, to: await ledger.finalBlockNumber(never) };
