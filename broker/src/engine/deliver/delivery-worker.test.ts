@@ -1,15 +1,13 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { setImmediate as turn } from "node:timers/promises";
-import { encodeEvents } from "@stele/wire";
 import { expect, it } from "vitest";
-import type { Event, EventBatch } from "../../domain/event.ts";
+import type { Event } from "../../domain/event.ts";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { toInterest } from "../../domain/interest.ts";
-import { endOfBlock, toPosition } from "../../domain/position.ts";
+import { endOfBlock } from "../../domain/position.ts";
 import { type CallbackSubscription, nothingFailed, parseSubscriptionId } from "../../domain/subscription.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
-import { parseTopicName } from "../../domain/topic-name.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import { TimeSlices } from "../../lib/time-slices.ts";
 import { noMetrics } from "../../ports/metrics.ts";
@@ -23,6 +21,7 @@ import { EventIds } from "../event-ids.ts";
 import { IndexProgress } from "../index-progress.ts";
 import { Troubles } from "../integrity/troubles.ts";
 import { defaultEngineLimits as limits } from "../limits.ts";
+import { batchOfOne } from "../testing/batch-of-one.ts";
 import { RecordingSink } from "../testing/recording-sink.ts";
 import { AttemptHistory } from "./attempt-history.ts";
 import { DeliveryWorker } from "./delivery-worker.ts";
@@ -90,17 +89,7 @@ function startWorker(sink: RecordingSink) {
 }
 
 function offer(hub: FeedHub, topic: string, blockNumber: number): WeakRef<Event> {
-  const batch: EventBatch = {
-    topic: parseTopicName(topic),
-    firstSequence: 1,
-    firstPosition: toPosition(blockNumber, 0),
-    transactionHash: "0x",
-    publisher: "0x",
-    logIndex: 0,
-    count: 1,
-    blockNumber,
-    events: encodeEvents([{ content: new Uint8Array(1), extensions: [] }]),
-  };
+  const batch = batchOfOne({ topic, blockNumber });
   hub.offer(defaultGroupId, [batch]);
   const [event] = eventsOf(batch);
   if (event === undefined) throw new Error("the batch has an event");

@@ -15,6 +15,7 @@ import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { IndexProgress } from "../index-progress.ts";
 import { defaultEngineLimits, type EngineLimits } from "../limits.ts";
+import { batchOfOne } from "../testing/batch-of-one.ts";
 import { Feed } from "./feed.ts";
 import { FeedHub } from "./feed-hub.ts";
 import { RecentBatches } from "./recent-batches.ts";
@@ -305,17 +306,7 @@ it.each<[number, string, Partial<EngineLimits>]>([
 });
 
 function batchOf(blockNumber: number): EventBatch {
-  return {
-    topic: parseTopicName("a"),
-    firstSequence: blockNumber,
-    firstPosition: toPosition(blockNumber, 0),
-    transactionHash: "0x",
-    publisher: "0x",
-    logIndex: 0,
-    count: 1,
-    blockNumber,
-    events: encodeEvents([{ content: new Uint8Array(1), extensions: [] }]),
-  };
+  return batchOfOne({ topic: "a", blockNumber, sequence: blockNumber });
 }
 
 function collectGarbage(): void {

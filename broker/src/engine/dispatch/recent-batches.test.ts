@@ -1,14 +1,14 @@
-import { encodeEvents } from "@stele/wire";
 import { expect, it } from "vitest";
 import type { EventBatch } from "../../domain/event.ts";
 import { defaultGroupId } from "../../domain/group-id.ts";
-import { endOfBlock, positionZero, toPosition } from "../../domain/position.ts";
+import { endOfBlock, positionZero } from "../../domain/position.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { TimeSlices } from "../../lib/time-slices.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import type { BatchRange } from "../../ports/store.ts";
 import { IndexProgress } from "../index-progress.ts";
 import { defaultEngineLimits } from "../limits.ts";
+import { batchOfOne } from "../testing/batch-of-one.ts";
 import { type Page, type Place, RecentBatches } from "./recent-batches.ts";
 
 const { signal } = new AbortController();
@@ -56,17 +56,7 @@ class Index {
 }
 
 function batchOf(blockNumber: number): EventBatch {
-  return {
-    topic,
-    firstSequence: blockNumber,
-    firstPosition: toPosition(blockNumber, 0),
-    transactionHash: "0x",
-    publisher: "0x",
-    logIndex: 0,
-    count: 1,
-    blockNumber,
-    events: encodeEvents([{ content: new Uint8Array(contentBytes), extensions: [] }]),
-  };
+  return batchOfOne({ topic, blockNumber, sequence: blockNumber, contentBytes });
 }
 
 it("finds every place within a page in memory, and reads the next page from the store", async () => {
