@@ -87,18 +87,24 @@ it("an event that comes right after the role of a subscriber was deleted waits u
   expect(after.deliveries.map(({ event }) => event.topic)).toEqual(["a"]);
 });
 
+/** Deletes the role and publishes an event. The broker suspends no subscription before the result is called. */
+async function publishWithoutRole(): Promise<() => void> {
+  const { store, running } = engine;
+  const setSubscriptionState = store.setSubscriptionState.bind(store);
+  const mayWrite = createDeferred<void>();
+  store.setSubscriptionState = (...args) => mayWrite.promise.then(() => setSubscriptionState(...args));
+  await running.operator.deleteRole(by("admin"), "stored");
+  publish();
+  await engine.clock.advance(2_000);
+  return mayWrite.resolve;
+}
+
 it("an event that comes while the broker still suspends the callbacks of a deleted role waits until the role is back", async () => {
   const { operator } = engine.running;
   const urls = ["http://one/", "http://two/"];
   const ids = await Promise.all(urls.map((url) => subscribe(url)));
-  const { store } = engine;
-  const setSubscriptionState = store.setSubscriptionState.bind(store);
-  const mayWrite = createDeferred<void>();
-  store.setSubscriptionState = (...args) => mayWrite.promise.then(() => setSubscriptionState(...args));
-  await operator.deleteRole(by("admin"), "stored");
-  publish();
-  await engine.clock.advance(2_000);
-  mayWrite.resolve();
+  const suspend = await publishWithoutRole();
+  suspend();
   await engine.clock.advance(2_000);
   expect(engine.sink.attempts).toEqual([]);
   await operator.setRole(by("admin"), "stored", allow("subscribe"));
@@ -111,15 +117,9 @@ it("an event whose delivery was withheld is delivered if the role is back before
   const { operator } = engine.running;
   const urls = ["http://one/", "http://two/"] as const;
   for (const url of urls) await subscribe(url);
-  const { store } = engine;
-  const setSubscriptionState = store.setSubscriptionState.bind(store);
-  const mayWrite = createDeferred<void>();
-  store.setSubscriptionState = (...args) => mayWrite.promise.then(() => setSubscriptionState(...args));
-  await operator.deleteRole(by("admin"), "stored");
-  publish();
-  await engine.clock.advance(2_000);
+  const suspend = await publishWithoutRole();
   await operator.setRole(by("admin"), "stored", allow("subscribe"));
-  mayWrite.resolve();
+  suspend();
   await engine.clock.advance(5_000);
   expect(engine.sink.attempts.map(({ subscription: { url } }) => url)).toEqual([urls[1]]);
 });
