@@ -60,7 +60,7 @@ const waiting = { maxWorkers: 4, sequence: { groupOrder: 1 }, ...shared };
 /** Tests of a file that run at once wait for a chain's next block rather than for the processor. */
 const patient = { maxConcurrency: 64, testTimeout: 120_000, hookTimeout: 120_000 };
 
-// Workspaces meet through their built doors (dist), so `npm test` builds first; see CONTRIBUTING.md.
+// Workspaces meet through their built output (dist), so `npm test` builds first; see CONTRIBUTING.md.
 export default defineConfig({
   test: {
     sequence: { sequencer: LongestFirst },

@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { doorNames, openDoor, type Params } from "../harness/doors.ts";
+import { apiNames, apiOver, type Params } from "../harness/apis.ts";
 import { useWorld } from "../harness/use.ts";
 import { embeddedWorld } from "../harness/world.ts";
 import { badCalls } from "./bad-values.ts";
 import { takeSnapshot } from "./unchanged.ts";
 
-// Bad values change nothing, so all doors share one broker.
+// Bad values change nothing, so all APIs share one broker.
 const running = useWorld(embeddedWorld);
 let eventId = "";
 let before: unknown;
@@ -20,21 +20,21 @@ beforeAll(async () => {
   before = await takeSnapshot(client);
 });
 
-describe.each(doorNames)("a bad value sent by %s", (doorName) => {
-  const calls = badCalls.filter(({ isLong }) => isLong !== true || !/GET|query/.test(doorName));
+describe.each(apiNames)("a bad value sent by %s", (apiName) => {
+  const calls = badCalls.filter(({ isLong }) => isLong !== true || !/GET|query/.test(apiName));
 
   it.each(calls.map((call) => [call.operation, call.what, call] as const))(
     "%s with %s returns its documented code and changes nothing",
     async (operation, _what, call) => {
       const { client } = running();
-      const door = openDoor(client.http, doorName);
+      const api = apiOver(client.http, apiName);
       const params: Params = call.params.eventId === "{event}" ? { ...call.params, eventId } : call.params;
-      const outcome = await door.call(operation, params);
+      const outcome = await api.call(operation, params);
       expect(outcome).toMatchObject({ isGood: false, code: call.code });
       if (!outcome.isGood) {
         expect(outcome.message).not.toMatch(/\n\s+at |\.ts:|\.js:/);
         // Malformed parameters get JSON-RPC's own code, all other errors the broker's.
-        if (door.kind === "JSON-RPC") expect(outcome.rpcCode).toBe(call.code === 200001 ? -32602 : -32001);
+        if (api.kind === "JSON-RPC") expect(outcome.rpcCode).toBe(call.code === 200001 ? -32602 : -32001);
       }
       expect(await takeSnapshot(client)).toEqual(before);
     },

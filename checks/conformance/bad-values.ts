@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Params } from "../harness/doors.ts";
+import type { Params } from "../harness/apis.ts";
 
 /** A call that the broker refuses on every transport. The test replaces the eventId `{event}` by that of an existing event. */
 export interface BadCall {

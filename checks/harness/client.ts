@@ -1,4 +1,4 @@
-import { type Door, openDoor, type Outcome, type Params } from "./doors.ts";
+import { type Api, apiOver, type Outcome, type Params } from "./apis.ts";
 import { HttpClient, type HttpSender } from "./http-client.ts";
 
 export interface SendResult {
@@ -65,17 +65,17 @@ export class CallFailed extends Error {
   }
 }
 
-/** A client for the setup of a test. The calls that the test checks go through a {@link Door}. */
+/** A client for the setup of a test. The calls that the test checks go through an {@link Api}. */
 export class Client implements AsyncDisposable {
   readonly http: HttpSender;
-  readonly #rpc: Door;
-  readonly #rest: Door;
+  readonly #rpc: Api;
+  readonly #rest: Api;
 
   /** @param target a broker's base URL, or an object that sends requests to brokers */
   constructor(target: string | HttpSender) {
     this.http = typeof target === "string" ? new HttpClient(target) : target;
-    this.#rpc = openDoor(this.http, "JSON-RPC");
-    this.#rest = openDoor(this.http, "REST POST JSON");
+    this.#rpc = apiOver(this.http, "JSON-RPC");
+    this.#rest = apiOver(this.http, "REST POST JSON");
   }
 
   open(topic: string): Promise<boolean> {
@@ -154,8 +154,8 @@ export class Client implements AsyncDisposable {
     return Object.values(await this.listSubscriptions()).find((entries) => id in entries)?.[id];
   }
 
-  async #ask<Name extends keyof Results>(door: Door, operation: Name, params: Params): Promise<Results[Name]> {
-    return take(operation, await door.call(operation, params));
+  async #ask<Name extends keyof Results>(api: Api, operation: Name, params: Params): Promise<Results[Name]> {
+    return take(operation, await api.call(operation, params));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

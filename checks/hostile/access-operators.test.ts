@@ -14,11 +14,11 @@ let sessionId = "";
 beforeAll(async () => {
   receiver = await startReceiver();
   world = await AccessWorld.start({ hasClientsApart: true });
-  const door = world.door("REST POST JSON", "client");
-  await door.call("open", { topic: "t/a" });
-  const published = await door.call("publish", { topic: "t/a", content: "x" });
+  const api = world.api("REST POST JSON", "client");
+  await api.call("open", { topic: "t/a" });
+  const published = await api.call("publish", { topic: "t/a", content: "x" });
   eventId = published.isGood ? (published.value as { eventId: string }).eventId : "";
-  const subscribed = await door.call("subscribe", { topic: "t/#", url: `${receiver.url}?token=not-to-be-shown` });
+  const subscribed = await api.call("subscribe", { topic: "t/#", url: `${receiver.url}?token=not-to-be-shown` });
   subscriptionId = subscribed.isGood ? String(subscribed.value) : "";
   const headers = { authorization: `Bearer ${world.credential("client")}` };
   tail = await request(`${world.broker.url}/tail?topic=t/a`, { headers });

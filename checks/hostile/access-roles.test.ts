@@ -49,8 +49,7 @@ const connectPeer = async (version: 4 | 5): Promise<Peer> => {
   expect((await peer.next("suback")).granted).toEqual([1]);
   return peer;
 };
-const publishByClient = () =>
-  world.door("REST GET", "client").call("publish", { topic: "t/a", content: "not for all" });
+const publishByClient = () => world.api("REST GET", "client").call("publish", { topic: "t/a", content: "not for all" });
 
 it.each([4, 5] as const)(
   "when a role loses its rules, an open MQTT connection loses the rights at once, protocol level %d",

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Peer, type Transport } from "../conformance/mqtt/peer.ts";
-import type { Params } from "../harness/doors.ts";
+import type { Params } from "../harness/apis.ts";
 import { type Receiver, startReceiver } from "../harness/receiver.ts";
 import { until } from "../harness/until.ts";
 import { whenClosed } from "../harness/when-closed.ts";
@@ -17,11 +17,11 @@ let subscriptionId = "";
 beforeAll(async () => {
   receiver = await startReceiver();
   world = await AccessWorld.start({ hasClientsApart: true });
-  const door = world.door("REST POST JSON", "client");
-  await door.call("open", { topic: "t/a" });
-  const published = await door.call("publish", { topic: "t/a", content: "x" });
+  const api = world.api("REST POST JSON", "client");
+  await api.call("open", { topic: "t/a" });
+  const published = await api.call("publish", { topic: "t/a", content: "x" });
   eventId = published.isGood ? (published.value as { eventId: string }).eventId : "";
-  const subscribed = await door.call("subscribe", { topic: "t/#", url: receiver.url });
+  const subscribed = await api.call("subscribe", { topic: "t/#", url: receiver.url });
   subscriptionId = subscribed.isGood ? String(subscribed.value) : "";
 });
 afterAll(async () => {
@@ -47,7 +47,7 @@ const operations: readonly (readonly [name: string, params: () => Params])[] = [
 /** Codes for credentials with rights on other topics only: the broker hides from these callers whether an event or a subscription exists. */
 const hiddenCodes: Readonly<Record<string, number>> = { getEvent: 100_303, getProof: 100_303, unSubscribe: 100_504 };
 
-/** The name of an operation at a door of this kind: REST calls getProof `proof`. */
+/** The name of an operation in an API of this kind: REST calls getProof `proof`. */
 function nameAt(kind: string, operation: string): string {
   return operation === "getProof" && kind.startsWith("REST") ? "proof" : operation;
 }
@@ -55,8 +55,8 @@ function nameAt(kind: string, operation: string): string {
 describe.each(["REST GET", "REST POST JSON", "JSON-RPC", "JSON-RPC positional"])("access by %s", (kind) => {
   it.each(refused)('the broker refuses every operation with the credential "%s", and changes nothing', async (name) => {
     const before = await world.snapshot();
-    const door = world.door(kind, name);
-    const calls = operations.map(([operation, toParams]) => door.call(nameAt(kind, operation), toParams()));
+    const api = world.api(kind, name);
+    const calls = operations.map(([operation, toParams]) => api.call(nameAt(kind, operation), toParams()));
     for (const [index, outcome] of (await Promise.all(calls)).entries()) {
       const operation = operations[index]?.[0];
       const hidden = name.endsWith("elsewhere") ? hiddenCodes[operation ?? ""] : undefined;
@@ -67,13 +67,13 @@ describe.each(["REST GET", "REST POST JSON", "JSON-RPC", "JSON-RPC positional"])
   });
 
   it.each(clients)('the broker serves every operation with the credential "%s"', async (name) => {
-    const door = world.door(kind, name);
-    const [own, reopen] = [await door.call("subscribe", { topic: "t/#", url: receiver.url }), { topic: "t/a" }];
+    const api = world.api(kind, name);
+    const [own, reopen] = [await api.call("subscribe", { topic: "t/#", url: receiver.url }), { topic: "t/a" }];
     const ownId = own.isGood ? String(own.value) : "";
     for (const [operation, toParams] of operations) {
       const params = operation === "unSubscribe" ? { subscriptionId: ownId } : toParams();
-      expect(await door.call(nameAt(kind, operation), params), operation).toMatchObject({ isGood: true });
-      if (operation === "close") await door.call("open", reopen);
+      expect(await api.call(nameAt(kind, operation), params), operation).toMatchObject({ isGood: true });
+      if (operation === "close") await api.call("open", reopen);
     }
   });
 
@@ -83,7 +83,7 @@ describe.each(["REST GET", "REST POST JSON", "JSON-RPC", "JSON-RPC positional"])
     ["a topic outside its filter", "publish", { topic: "tt/a", content: "x" }],
     ["the parent topic of its filter, which does not exist", "publish", { topic: "t", content: "x" }],
   ] as const)('the broker refuses the credential "client" %s', async (what, operation, params) => {
-    const outcome = await world.door(kind, "client").call(operation, params);
+    const outcome = await world.api(kind, "client").call(operation, params);
     const isParent = what.startsWith("the parent topic"); // `t/#` matches `t`.
     expect(outcome).toMatchObject({ isGood: false, code: isParent ? 100_101 : 100_702 });
   });
@@ -318,7 +318,7 @@ it("a callback subscription gets nothing after its owner's last key is revoked, 
   const made = JSON.parse(await ask(first, `/rest/subscribe?topic=t/c&url=${url}`)) as string;
   await world.key("revoke", first);
   await waitForAnswer(first, "100701");
-  await world.door("REST GET", "client").call("publish", { topic: "t/c", content: "while away" });
+  await world.api("REST GET", "client").call("publish", { topic: "t/c", content: "while away" });
   const second = await create();
   await waitForAnswer(second, "sequenceNumber");
   expect(own.attempts).toHaveLength(0);

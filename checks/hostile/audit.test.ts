@@ -41,13 +41,13 @@ describe.each(["REST", "JSON-RPC"] as const)("the audit log of calls over %s", (
   const topic = `t/${protocol}`;
 
   it("the audit log records open, close, subscribe, resubscribe and unsubscribe", async () => {
-    const door = world.door(kind, "client");
-    await door.call("open", { topic });
-    const made = await door.call("subscribe", { topic, url: receiver.url });
+    const api = world.api(kind, "client");
+    await api.call("open", { topic });
+    const made = await api.call("subscribe", { topic, url: receiver.url });
     const subscriptionId = made.isGood ? String(made.value) : "";
-    await door.call("subscribe", { topic, url: receiver.url, subscriptionId });
-    await door.call("unSubscribe", { subscriptionId });
-    await door.call("close", { topic });
+    await api.call("subscribe", { topic, url: receiver.url, subscriptionId });
+    await api.call("unSubscribe", { subscriptionId });
+    await api.call("close", { topic });
     const by = { ...client, protocol };
     await expectLines(
       { ...by, action: "open", topic },
@@ -59,8 +59,8 @@ describe.each(["REST", "JSON-RPC"] as const)("the audit log of calls over %s", (
   });
 
   it("the audit log records refused calls and wrong log-ins", async () => {
-    await world.door(kind, "weak").call("open", { topic });
-    await world.door(kind, "wrong").call("open", { topic });
+    await world.api(kind, "weak").call("open", { topic });
+    await world.api(kind, "wrong").call("open", { topic });
     await expectLines(
       { ...refused, action: "open", principal: "weak", topic, code: 100_702, protocol },
       { ...refused, action: "open", topic, code: 100_701, protocol },

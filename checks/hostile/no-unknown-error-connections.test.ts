@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { toQuery } from "../harness/doors.ts";
+import { toQuery } from "../harness/apis.ts";
 import { portOf } from "../harness/listener-port.ts";
 import { createRandom, seedsOf } from "../harness/random.ts";
 import { whenClosed } from "../harness/when-closed.ts";

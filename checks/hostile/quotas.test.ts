@@ -41,7 +41,7 @@ describe("if a principal is over its quota of bytes a second", () => {
   });
 
   it("a JSON-RPC publish over the quota is refused", async () => {
-    const outcome = await world.door("JSON-RPC", "bounded").call("publish", { topic: "t/a", content: "more" });
+    const outcome = await world.api("JSON-RPC", "bounded").call("publish", { topic: "t/a", content: "more" });
     expect(outcome).toMatchObject({ isGood: false, code: 200_301 });
   });
 
@@ -68,19 +68,19 @@ describe("if a principal is over its quota of bytes a second", () => {
 });
 
 it("100 connections over their quota publish nothing, and every publish of another principal succeeds meanwhile", async () => {
-  const [quiet, content] = [world.door("REST POST JSON", "client"), "x".repeat(bytesTaken)];
+  const [quiet, content] = [world.api("REST POST JSON", "client"), "x".repeat(bytesTaken)];
   expect(await quiet.call("open", { topic: "t/quota" })).toMatchObject({ isGood: true });
-  await world.door("JSON-RPC", "bounded").call("publish", { topic: "t/quota", content }); // accepted, or refused like all later ones
+  await world.api("JSON-RPC", "bounded").call("publish", { topic: "t/quota", content }); // accepted, or refused like all later ones
   const sequence = async (): Promise<number> => {
     const state = await quiet.call("state", { topic: "t/quota" });
     return state.isGood ? (state.value as { sequenceNumber: number }).sequenceNumber : Number.NaN;
   };
   const before = await sequence();
   const push = async (): Promise<readonly unknown[]> => {
-    const door = world.door("REST POST JSON", "bounded");
+    const api = world.api("REST POST JSON", "bounded");
     const answers = [];
     for (let count = 0; count < greedyPublishes; count += 1) {
-      answers.push(await door.call("publish", { topic: "t/quota", content: "y" }));
+      answers.push(await api.call("publish", { topic: "t/quota", content: "y" }));
     }
     return answers;
   };
@@ -104,9 +104,9 @@ describe("if a tenant has used up its quotas of topics, subscriptions and sessio
   };
   let before: unknown;
   beforeAll(async () => {
-    const door = world.door("REST GET", "limited");
-    expect(await door.call("open", { topic: "limited/a" })).toMatchObject({ isGood: true });
-    expect(await door.call("subscribe", { topic: "limited/#", url: receiver.url })).toMatchObject({ isGood: true });
+    const api = world.api("REST GET", "limited");
+    expect(await api.call("open", { topic: "limited/a" })).toMatchObject({ isGood: true });
+    expect(await api.call("subscribe", { topic: "limited/#", url: receiver.url })).toMatchObject({ isGood: true });
     const peer = await connectLimited("first");
     expect((await peer.next("connack")).reasonCode).toBe(0);
     peer.drop();
@@ -117,10 +117,10 @@ describe("if a tenant has used up its quotas of topics, subscriptions and sessio
   it.each(["REST GET", "REST POST JSON", "JSON-RPC"])(
     "a new topic and a new subscription over the quotas are refused by %s",
     async (kind) => {
-      const door = world.door(kind, "limited");
-      expect(await door.call("open", { topic: "limited/b" })).toMatchObject(overQuota);
-      expect(await door.call("subscribe", { topic: "limited/#", url: receiver.url })).toMatchObject(overQuota);
-      expect(await door.call("open", { topic: "limited/a" })).toMatchObject({ isGood: true });
+      const api = world.api(kind, "limited");
+      expect(await api.call("open", { topic: "limited/b" })).toMatchObject(overQuota);
+      expect(await api.call("subscribe", { topic: "limited/#", url: receiver.url })).toMatchObject(overQuota);
+      expect(await api.call("open", { topic: "limited/a" })).toMatchObject({ isGood: true });
     },
   );
 

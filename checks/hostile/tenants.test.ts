@@ -4,7 +4,7 @@ import { type Receiver, startReceiver } from "../harness/receiver.ts";
 import { cloudEventForms, publishCloudEvents } from "./support/cloud-events.ts";
 import { type MqttVersion, mqttVersions, type TenantName, tenantNames, TenantWorld } from "./support/tenant-world.ts";
 
-const httpDoors = ["REST GET", "REST POST JSON", "JSON-RPC"] as const;
+const httpApis = ["REST GET", "REST POST JSON", "JSON-RPC"] as const;
 const id = "ffffffff-0000-4000-8000-000000000001";
 /** The filters of every subscriber. */
 const filters = ["#", "$x/#"] as const;
@@ -27,24 +27,24 @@ let world: TenantWorld;
 beforeAll(async () => {
   world = await TenantWorld.start();
   for (const tenant of tenantNames) {
-    const door = world.door("JSON-RPC", tenant);
-    for (const topic of [...topics, ...ends]) await call(door, "open", { topic });
+    const api = world.api("JSON-RPC", tenant);
+    for (const topic of [...topics, ...ends]) await call(api, "open", { topic });
   }
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
 const other = (tenant: TenantName): TenantName => (tenant === "acme" ? "globex" : "acme");
 
-async function call(door: ReturnType<TenantWorld["door"]>, ...[operation, params]: Parameters<typeof door.call>) {
-  const isProof = operation === "getProof" && door.kind === "REST";
-  const outcome = await door.call(isProof ? "proof" : operation, params);
+async function call(api: ReturnType<TenantWorld["api"]>, ...[operation, params]: Parameters<typeof api.call>) {
+  const isProof = operation === "getProof" && api.kind === "REST";
+  const outcome = await api.call(isProof ? "proof" : operation, params);
   if (!outcome.isGood) throw new Error(`${operation} ${JSON.stringify(params)}: ${outcome.code} ${outcome.message}`);
   return outcome.value;
 }
 
 /** A client of a tenant that collects events. */
 interface Observer {
-  readonly door: string;
+  readonly protocol: string;
   readonly tenant: TenantName;
   /** All events until the last ones of both filters, as `topic: content`. They are sorted, because the events of two filters have no order. */
   seen(): Promise<readonly string[]>;
@@ -68,7 +68,7 @@ async function observeByMqtt(tenant: TenantName, version: MqttVersion): Promise<
     await peer.expectQuiet();
     return toSeen(given);
   };
-  return { door: `MQTT ${version}`, tenant, seen };
+  return { protocol: `MQTT ${version}`, tenant, seen };
 }
 
 async function observeByStomp(tenant: TenantName): Promise<Observer> {
@@ -84,7 +84,7 @@ async function observeByStomp(tenant: TenantName): Promise<Observer> {
     }
     return toSeen(given);
   };
-  return { door: "STOMP", tenant, seen };
+  return { protocol: "STOMP", tenant, seen };
 }
 
 async function observeByTail(tenant: TenantName, format: "interface" | "cloudevents"): Promise<Observer> {
@@ -100,7 +100,7 @@ async function observeByTail(tenant: TenantName, format: "interface" | "cloudeve
     }
     return toSeen(given);
   };
-  return { door: `tail, ${format}`, tenant, seen };
+  return { protocol: `tail, ${format}`, tenant, seen };
 }
 
 interface TailedEvent {
@@ -118,8 +118,8 @@ function readTailed(event: TailedEvent): readonly [string, string] {
 
 async function observeByCallback(tenant: TenantName, kind: "REST GET" | "JSON-RPC"): Promise<Observer> {
   const receiver: Receiver = await startReceiver();
-  const door = world.door(kind, tenant);
-  for (const topic of filters) await call(door, "subscribe", { topic, url: receiver.url });
+  const api = world.api(kind, tenant);
+  for (const topic of filters) await call(api, "subscribe", { topic, url: receiver.url });
   const seen = async (): Promise<readonly string[]> => {
     const has = (end: string): boolean => receiver.accepted().some(({ topic }) => topic === end);
     await receiver.waitFor("the ends", () => ends.every(has));
@@ -127,7 +127,7 @@ async function observeByCallback(tenant: TenantName, kind: "REST GET" | "JSON-RP
     await receiver[Symbol.asyncDispose]();
     return toSeen(given);
   };
-  return { door: `callback by ${kind}`, tenant, seen };
+  return { protocol: `callback by ${kind}`, tenant, seen };
 }
 
 function decode(content: string): string {
@@ -136,8 +136,8 @@ function decode(content: string): string {
 
 /** Publishes an event to every topic through each protocol and form of request. */
 async function publishAll(tenant: TenantName): Promise<void> {
-  for (const kind of httpDoors) {
-    for (const topic of topics) await call(world.door(kind, tenant), "publish", { topic, content: `by ${tenant}` });
+  for (const kind of httpApis) {
+    for (const topic of topics) await call(world.api(kind, tenant), "publish", { topic, content: `by ${tenant}` });
   }
   for (const form of cloudEventForms) {
     for (const topic of topics) {
@@ -171,35 +171,35 @@ it("a tenant gets only its own events through every protocol, under the topic na
   await Promise.all(tenantNames.map(publishAll));
   for (const tenant of tenantNames) {
     for (const topic of ends) {
-      await call(world.door("REST GET", tenant), "publish", { topic, content: `by ${tenant}` });
+      await call(world.api("REST GET", tenant), "publish", { topic, content: `by ${tenant}` });
     }
   }
-  const doors = httpDoors.length + mqttVersions.length + cloudEventForms.length + 1;
-  for (const { door, tenant, seen } of observers) {
-    const expected = [...matched.flatMap((topic) => Array.from({ length: doors }, () => topic)), ...ends];
-    expect([door, tenant, await seen()]).toEqual([
-      door,
+  const copies = httpApis.length + mqttVersions.length + cloudEventForms.length + 1;
+  for (const { protocol, tenant, seen } of observers) {
+    const expected = [...matched.flatMap((topic) => Array.from({ length: copies }, () => topic)), ...ends];
+    expect([protocol, tenant, await seen()]).toEqual([
+      protocol,
       tenant,
       toSeen(expected.map((topic) => [topic, `by ${tenant}`])),
     ]);
   }
 });
 
-describe.each(httpDoors)("tenants by %s", (kind) => {
+describe.each(httpApis)("tenants by %s", (kind) => {
   it.each(tenantNames)(
     "%s lists and reads its own topics and events under its own names, and the other tenant cannot read its events",
     async (tenant) => {
-      const door = world.door(kind, tenant);
-      const page = await call(door, "list", { pageIndex: 0, pageSize: 50 });
+      const api = world.api(kind, tenant);
+      const page = await call(api, "list", { pageIndex: 0, pageSize: 50 });
       const infos = (page as { topicInfoList: { topicName: string }[] }).topicInfoList;
       expect(page).toMatchObject({ total: topics.length + ends.length });
       expect(infos.map(({ topicName }) => topicName).toSorted()).toEqual([...topics, ...ends].toSorted());
-      expect(await call(door, "exist", { topic: `${tenant}/acme` })).toBe(topics.includes(`${tenant}/acme`));
+      expect(await call(api, "exist", { topic: `${tenant}/acme` })).toBe(topics.includes(`${tenant}/acme`));
       for (const topic of topics) {
-        expect(await call(door, "state", { topic })).toMatchObject({ topicName: topic });
-        const { eventId } = (await call(door, "publish", { topic, content: `by ${tenant}` })) as { eventId: string };
-        expect(await call(door, "getEvent", { eventId })).toMatchObject({ topic, eventId });
-        const stranger = world.door(kind, other(tenant));
+        expect(await call(api, "state", { topic })).toMatchObject({ topicName: topic });
+        const { eventId } = (await call(api, "publish", { topic, content: `by ${tenant}` })) as { eventId: string };
+        expect(await call(api, "getEvent", { eventId })).toMatchObject({ topic, eventId });
+        const stranger = world.api(kind, other(tenant));
         const missing = { isGood: false, code: 100_303, message: `eventId does not exist: "${eventId}"` };
         expect(await stranger.call("getEvent", { eventId })).toMatchObject(missing);
         expect(await stranger.call(kind === "JSON-RPC" ? "getProof" : "proof", { eventId })).toMatchObject(missing);
@@ -211,7 +211,7 @@ describe.each(httpDoors)("tenants by %s", (kind) => {
 
   it("the same topic name has a different contract address for each tenant", async () => {
     const addresses = await Promise.all(
-      tenantNames.map(async (tenant) => call(world.door(kind, tenant), "state", { topic: "a" })),
+      tenantNames.map(async (tenant) => call(world.api(kind, tenant), "state", { topic: "a" })),
     );
     const texts = addresses.map((state) => (state as { topicAddress: string }).topicAddress);
     expect(new Set(texts).size).toBe(2);
@@ -221,36 +221,36 @@ describe.each(httpDoors)("tenants by %s", (kind) => {
     const receivers = { acme: await startReceiver(), globex: await startReceiver() };
     for (const tenant of tenantNames) {
       const order = { topic: "a", url: receivers[tenant].url, subscriptionId: id };
-      expect(await call(world.door(kind, tenant), "subscribe", order)).toBe(id);
+      expect(await call(world.api(kind, tenant), "subscribe", order)).toBe(id);
     }
-    expect(await call(world.door(kind, "globex"), "unSubscribe", { subscriptionId: id })).toBe(true);
-    const again = await world.door(kind, "globex").call("unSubscribe", { subscriptionId: id });
+    expect(await call(world.api(kind, "globex"), "unSubscribe", { subscriptionId: id })).toBe(true);
+    const again = await world.api(kind, "globex").call("unSubscribe", { subscriptionId: id });
     expect(again).toMatchObject({ code: 100_504, message: `subscriptionId does not exist: "${id}"` });
     for (const tenant of tenantNames) {
-      await call(world.door(kind, tenant), "publish", { topic: "a", content: `by ${tenant}` });
+      await call(world.api(kind, tenant), "publish", { topic: "a", content: `by ${tenant}` });
     }
     const [event] = await receivers.acme.waitForCount(1);
     expect([event?.topic, decode(event?.content ?? "")]).toEqual(["a", "by acme"]);
     expect(receivers.acme.attempts.map(({ subscriptionId }) => subscriptionId)).toEqual([id]);
     expect(receivers.globex.accepted()).toEqual([]);
-    expect(await call(world.door(kind, "acme"), "unSubscribe", { subscriptionId: id })).toBe(true);
+    expect(await call(world.api(kind, "acme"), "unSubscribe", { subscriptionId: id })).toBe(true);
     for (const tenant of tenantNames) await receivers[tenant][Symbol.asyncDispose]();
   });
 
   it("no refusal names a tenant", async () => {
-    const door = world.door(kind, "acme");
+    const api = world.api(kind, "acme");
     const url = "http://127.0.0.1:65000/";
     const outcomes = [
-      await door.call("state", { topic: "none" }),
-      await door.call("publish", { topic: "none", content: "x" }),
-      await door.call("open", { topic: "none/" }),
-      await door.call("open", { topic: "+" }),
-      await door.call("open", { topic: "n".repeat(252) }),
-      await door.call("open", { topic: "n".repeat(257) }),
-      await door.call("subscribe", { topic: "none", url }),
-      await door.call("subscribe", { topic: "#/none", url }),
-      await door.call("subscribe", { topic: "#", url, subscriptionId: "none" }),
-      await door.call("unSubscribe", { subscriptionId: "ffffffff-0000-4000-8000-000000000002" }),
+      await api.call("state", { topic: "none" }),
+      await api.call("publish", { topic: "none", content: "x" }),
+      await api.call("open", { topic: "none/" }),
+      await api.call("open", { topic: "+" }),
+      await api.call("open", { topic: "n".repeat(252) }),
+      await api.call("open", { topic: "n".repeat(257) }),
+      await api.call("subscribe", { topic: "none", url }),
+      await api.call("subscribe", { topic: "#/none", url }),
+      await api.call("subscribe", { topic: "#", url, subscriptionId: "none" }),
+      await api.call("unSubscribe", { subscriptionId: "ffffffff-0000-4000-8000-000000000002" }),
     ];
     for (const outcome of outcomes) expect(outcome).toMatchObject({ isGood: false });
     expect(JSON.stringify(outcomes)).not.toMatch(/acme|globex|shop|tenant/);
@@ -259,9 +259,9 @@ describe.each(httpDoors)("tenants by %s", (kind) => {
   it.each(tenantNames)(
     "%s gets no proof of its own event, because a proof may contain another tenant's names",
     async (tenant) => {
-      const door = world.door(kind, tenant);
-      const { eventId } = (await call(door, "publish", { topic: "a", content: "x" })) as { eventId: string };
-      const outcome = await door.call(kind === "JSON-RPC" ? "getProof" : "proof", { eventId });
+      const api = world.api(kind, tenant);
+      const { eventId } = (await call(api, "publish", { topic: "a", content: "x" })) as { eventId: string };
+      const outcome = await api.call(kind === "JSON-RPC" ? "getProof" : "proof", { eventId });
       expect(outcome).toMatchObject({ isGood: false, code: 100_702 });
     },
   );
@@ -317,7 +317,7 @@ it("tenants over STOMP may use the same subscriptionId", async () => {
     await peers[tenant].ask("SUBSCRIBE", headers);
   }
   for (const tenant of tenantNames) {
-    await call(world.door("REST GET", tenant), "publish", { topic: "a", content: `by ${tenant}` });
+    await call(world.api("REST GET", tenant), "publish", { topic: "a", content: `by ${tenant}` });
     const frame = await peers[tenant].any();
     expect([frame?.command, frame?.headers["destination"], String(frame?.body)]).toEqual([
       "MESSAGE",
@@ -335,9 +335,9 @@ it("a tenant's key with the right to administer opens no operators' page, and an
   expect(await world.page("acme", "/health/ready")).toBe('{"status":"ready"}');
   const listing = await world.page("operator", "/admin/listSubscription");
   for (const tenant of tenantNames) expect(listing).toContain(`"topicName":"${tenant}/#"`);
-  const door = world.door("REST GET", "operator");
-  expect(await call(door, "state", { topic: "acme/a" })).toMatchObject({ topicName: "acme/a" });
-  expect(await call(door, "state", { topic: "$tenant/acme/$x" })).toMatchObject({ topicName: "$tenant/acme/$x" });
-  const { eventId } = (await call(door, "publish", { topic: "acme/a", content: "x" })) as { eventId: string };
-  expect(await call(door, "getProof", { eventId })).toMatchObject({ event: { topic: "acme/a" } });
+  const api = world.api("REST GET", "operator");
+  expect(await call(api, "state", { topic: "acme/a" })).toMatchObject({ topicName: "acme/a" });
+  expect(await call(api, "state", { topic: "$tenant/acme/$x" })).toMatchObject({ topicName: "$tenant/acme/$x" });
+  const { eventId } = (await call(api, "publish", { topic: "acme/a", content: "x" })) as { eventId: string };
+  expect(await call(api, "getProof", { eventId })).toMatchObject({ event: { topic: "acme/a" } });
 });

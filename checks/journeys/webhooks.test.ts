@@ -1,6 +1,6 @@
 import { verifyWebhook } from "@stele/client/webhook";
 import { describe, expect, it } from "vitest";
-import type { Params } from "../harness/doors.ts";
+import type { Params } from "../harness/apis.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { useWorld } from "../harness/use.ts";
 import { embeddedWorld, type RunningWorld } from "../harness/world.ts";

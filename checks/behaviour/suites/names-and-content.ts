@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { take } from "../../harness/client.ts";
-import { doorNames, openDoor } from "../../harness/doors.ts";
+import { apiNames, apiOver } from "../../harness/apis.ts";
 import { useReceivers } from "../../harness/use.ts";
 import type { RunningWorld, World } from "../../harness/world.ts";
 
@@ -36,45 +36,42 @@ export function describeNamesAndContent(world: World, running: () => RunningWorl
     const test = world.isSlow ? it.concurrent : it;
 
     // Transports run one after another, because they use the same topics.
-    describe.each(doorNames)("by %s", (doorName) => {
+    describe.each(apiNames)("by %s", (apiName) => {
       test.each(names)(
         "a topic name with %s comes back unchanged from every operation and in the callback",
         async (_what, topic) => {
-          const door = openDoor(running().client.http, doorName);
+          const api = apiOver(running().client.http, apiName);
           const receiver = await receive();
-          expect(take("open", await door.call("open", { topic }))).toBe(true);
-          expect(take("exist", await door.call("exist", { topic }))).toBe(true);
-          const id = take("subscribe", await door.call("subscribe", { topic, url: receiver.url }));
-          const sent = take("publish", await door.call("publish", { topic, content: topic }));
+          expect(take("open", await api.call("open", { topic }))).toBe(true);
+          expect(take("exist", await api.call("exist", { topic }))).toBe(true);
+          const id = take("subscribe", await api.call("subscribe", { topic, url: receiver.url }));
+          const sent = take("publish", await api.call("publish", { topic, content: topic }));
           expect(sent.topic).toBe(topic);
-          const event = take("getEvent", await door.call("getEvent", { eventId: sent.eventId }));
+          const event = take("getEvent", await api.call("getEvent", { eventId: sent.eventId }));
           expect(event).toMatchObject({ topic, content: Buffer.from(topic).toString("base64") });
-          expect(take("state", await door.call("state", { topic }))).toMatchObject({ topicName: topic });
-          const { topicInfoList } = take("list", await door.call("list", { pageIndex: 0, pageSize: 99 }));
+          expect(take("state", await api.call("state", { topic }))).toMatchObject({ topicName: topic });
+          const { topicInfoList } = take("list", await api.call("list", { pageIndex: 0, pageSize: 99 }));
           expect(topicInfoList.filter(({ topicName }) => topicName === topic)).toHaveLength(1);
           expect(await receiver.waitForCount(1)).toEqual([event]);
           expect(await running().client.findSubscription(id)).toMatchObject({ topicName: topic });
-          expect(take("unSubscribe", await door.call("unSubscribe", { subscriptionId: id }))).toBe(true);
+          expect(take("unSubscribe", await api.call("unSubscribe", { subscriptionId: id }))).toBe(true);
         },
       );
     });
 
-    const restDoors = doorNames.filter((name) => name.startsWith("REST"));
+    const restApis = apiNames.filter((name) => name.startsWith("REST"));
     const ascii = Array.from({ length: 128 }, (_, index) => String.fromCharCode(index)).join("");
     test.each(
-      restDoors.flatMap((door) => [
-        [door, "every ASCII character", ascii],
-        [door, "query string syntax", "?a=b&c=d;e#f%20%zz+g h/i\\j"],
-        [door, "characters of every length in UTF-8", "aä€𝄞\u{10ffff}\ufeff\u0000\u2028"],
-        [door, "line ends", "\r\n\n\r"],
+      restApis.flatMap((api) => [
+        [api, "every ASCII character", ascii],
+        [api, "query string syntax", "?a=b&c=d;e#f%20%zz+g h/i\\j"],
+        [api, "characters of every length in UTF-8", "aä€𝄞\u{10ffff}\ufeff\u0000\u2028"],
+        [api, "line ends", "\r\n\n\r"],
       ]),
-    )("REST content by %s comes back byte for byte: %s", async (doorName, _what, content) => {
+    )("REST content by %s comes back byte for byte: %s", async (apiName, _what, content) => {
       const { client } = running();
       await client.open("awkward");
-      const sent = take(
-        "publish",
-        await openDoor(client.http, doorName).call("publish", { topic: "awkward", content }),
-      );
+      const sent = take("publish", await apiOver(client.http, apiName).call("publish", { topic: "awkward", content }));
       const event = await client.getEvent(sent.eventId);
       expect(Buffer.from(event.content, "base64").toString("utf8")).toBe(content);
     });

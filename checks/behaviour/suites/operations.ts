@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { take } from "../../harness/client.ts";
-import { type Door, doorNames, openDoor } from "../../harness/doors.ts";
+import { type Api, apiNames, apiOver } from "../../harness/apis.ts";
 import { type Receiver, startReceiver } from "../../harness/receiver.ts";
 import { listTopics } from "../../faults/support/replay.ts";
 import type { RunningWorld, World } from "../../harness/world.ts";
@@ -13,89 +13,86 @@ const chainClockMsMax = 30_000;
 export function describeOperations(world: World, running: () => RunningWorld): void {
   describe(`operations on the ${world.name}`, () => {
     // Transports can run concurrently, because each has its own topics.
-    describe.each(doorNames)("by %s", { concurrent: world.isSlow }, (doorName) => {
-      describeDoor(doorName, running);
+    describe.each(apiNames)("by %s", { concurrent: world.isSlow }, (apiName) => {
+      describeApi(apiName, running);
     });
   });
 }
 
-function describeDoor(doorName: string, running: () => RunningWorld): void {
+function describeApi(apiName: string, running: () => RunningWorld): void {
   let receiver: Receiver;
-  let door: Door;
+  let api: Api;
   beforeAll(async () => {
     receiver = await startReceiver();
-    door = openDoor(running().client.http, doorName);
+    api = apiOver(running().client.http, apiName);
   });
   afterAll(async () => {
     await receiver?.[Symbol.asyncDispose]();
   });
-  const named = (name: string): string => `${doorName}/${name}`;
+  const named = (name: string): string => `${apiName}/${name}`;
   /** JSON-RPC writes booleans as strings (INTERFACE.md, JSON-RPC, table). */
-  const yes = () => ({ isGood: true, value: true, raw: door.kind === "REST" ? true : "true" });
+  const yes = () => ({ isGood: true, value: true, raw: api.kind === "REST" ? true : "true" });
 
   it("open returns true, also when repeated, and the topic is listed once (INTERFACE.md, States: repeated open)", async () => {
-    expect(await door.call("open", { topic: named("twice") })).toEqual(yes());
-    expect(await door.call("open", { topic: named("twice") })).toEqual(yes());
+    expect(await api.call("open", { topic: named("twice") })).toEqual(yes());
+    expect(await api.call("open", { topic: named("twice") })).toEqual(yes());
     const names = await listTopics(running().client);
     expect(names.filter((name) => name === named("twice"))).toHaveLength(1);
   });
 
   it("exist distinguishes an opened topic from one that never existed", async () => {
-    await door.call("open", { topic: named("there") });
-    expect(await door.call("exist", { topic: named("there") })).toEqual(yes());
-    const no = { isGood: true, value: false, raw: door.kind === "REST" ? false : "false" };
-    expect(await door.call("exist", { topic: named("not there") })).toEqual(no);
+    await api.call("open", { topic: named("there") });
+    expect(await api.call("exist", { topic: named("there") })).toEqual(yes());
+    const no = { isGood: true, value: false, raw: api.kind === "REST" ? false : "false" };
+    expect(await api.call("exist", { topic: named("not there") })).toEqual(no);
   });
 
   it("close returns true, also when repeated", async () => {
-    await door.call("open", { topic: named("closing") });
-    expect(await door.call("close", { topic: named("closing") })).toEqual(yes());
-    expect(await door.call("close", { topic: named("closing") })).toEqual(yes());
+    await api.call("open", { topic: named("closing") });
+    expect(await api.call("close", { topic: named("closing") })).toEqual(yes());
+    expect(await api.call("close", { topic: named("closing") })).toEqual(yes());
   });
 
   it("publish returns a SendResult with exactly the documented fields, and getEvent returns the event", async () => {
-    await door.call("open", { topic: named("news") });
+    await api.call("open", { topic: named("news") });
     const extensions = { "svc-format": "json", "svc-Ünïcode key": "wärt & = ? +" };
-    const sent = take(
-      "publish",
-      await door.call("publish", { topic: named("news"), content: '{"a":"ä"}', extensions }),
-    );
+    const sent = take("publish", await api.call("publish", { topic: named("news"), content: '{"a":"ä"}', extensions }));
     expect(sent).toEqual({
       topic: named("news"),
       eventId: expect.stringMatching(/^[0-9a-f]{8}-1-\d+$/),
       status: "SUCCESS",
     });
-    const event = take("getEvent", await door.call("getEvent", { eventId: sent.eventId }));
+    const event = take("getEvent", await api.call("getEvent", { eventId: sent.eventId }));
     const content = Buffer.from('{"a":"ä"}').toString("base64");
     expect(event).toEqual({ topic: named("news"), content, extensions, eventId: sent.eventId });
   });
 
   it("publish without extensions gives an event with an empty extensions object", async () => {
-    await door.call("open", { topic: named("plain") });
-    const sent = take("publish", await door.call("publish", { topic: named("plain"), content: "x" }));
-    expect(take("getEvent", await door.call("getEvent", { eventId: sent.eventId }))).toMatchObject({
+    await api.call("open", { topic: named("plain") });
+    const sent = take("publish", await api.call("publish", { topic: named("plain"), content: "x" }));
+    expect(take("getEvent", await api.call("getEvent", { eventId: sent.eventId }))).toMatchObject({
       extensions: {},
     });
   });
 
   it("state returns TopicInfo, sequenceNumber and blockNumber; a publish advances both numbers", async () => {
     const before = Date.now();
-    await door.call("open", { topic: named("counted") });
+    await api.call("open", { topic: named("counted") });
     const info = {
       topicName: named("counted"),
       topicAddress: expect.stringMatching(/^0x[0-9a-fA-F]{40}$/),
       senderAddress: expect.stringMatching(/^0x[0-9a-fA-F]{40}$/),
       createdTimestamp: expect.any(Number),
     };
-    const first = take("state", await door.call("state", { topic: named("counted") }));
+    const first = take("state", await api.call("state", { topic: named("counted") }));
     expect(first).toEqual({ ...info, sequenceNumber: 0, blockNumber: 0 });
     // Block times are whole seconds, and a chain may have its own clock.
     expect(first.createdTimestamp).toBeGreaterThan(before - chainClockMsMax);
     expect(first.createdTimestamp).toBeLessThan(Date.now() + chainClockMsMax);
     const blocks: number[] = [];
     for (const sequence of [1, 2, 3]) {
-      const sent = take("publish", await door.call("publish", { topic: named("counted"), content: "x" }));
-      const state = take("state", await door.call("state", { topic: named("counted") }));
+      const sent = take("publish", await api.call("publish", { topic: named("counted"), content: "x" }));
+      const state = take("state", await api.call("state", { topic: named("counted") }));
       expect(state).toEqual({ ...first, sequenceNumber: sequence, blockNumber: expect.any(Number) });
       expect(sent.eventId).toMatch(new RegExp(`^[0-9a-f]{8}-${sequence}-${state.blockNumber}$`));
       blocks.push(state.blockNumber);
@@ -104,8 +101,8 @@ function describeDoor(doorName: string, running: () => RunningWorld): void {
   });
 
   it("list returns a TopicPage with exactly the documented fields", async () => {
-    await door.call("open", { topic: named("listed") });
-    const page = take("list", await door.call("list", { pageIndex: 0, pageSize: 99 }));
+    await api.call("open", { topic: named("listed") });
+    const page = take("list", await api.call("list", { pageIndex: 0, pageSize: 99 }));
     expect(page).toEqual({
       total: expect.any(Number),
       pageIndex: 0,
@@ -119,28 +116,28 @@ function describeDoor(doorName: string, running: () => RunningWorld): void {
   });
 
   it("subscribe returns an identifier and starts callbacks; unSubscribe returns true and removes the subscription", async () => {
-    await door.call("open", { topic: named("called") });
-    const id = take("subscribe", await door.call("subscribe", { topic: named("called"), url: receiver.url }));
+    await api.call("open", { topic: named("called") });
+    const id = take("subscribe", await api.call("subscribe", { topic: named("called"), url: receiver.url }));
     expect(id).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
-    const sent = take("publish", await door.call("publish", { topic: named("called"), content: "for you" }));
+    const sent = take("publish", await api.call("publish", { topic: named("called"), content: "for you" }));
     const [event] = await receiver.waitForCount(1);
     const content = Buffer.from("for you").toString("base64");
     expect(event).toEqual({ topic: named("called"), content, extensions: {}, eventId: sent.eventId });
     expect(receiver.attempts[0]).toMatchObject({
       subscriptionId: id,
-      kind: door.kind === "REST" ? "RESTful" : "JsonRPC",
+      kind: api.kind === "REST" ? "RESTful" : "JsonRPC",
     });
-    expect(await door.call("unSubscribe", { subscriptionId: id })).toEqual(yes());
+    expect(await api.call("unSubscribe", { subscriptionId: id })).toEqual(yes());
     expect(await running().client.findSubscription(id)).toBeUndefined();
-    expect(await door.call("unSubscribe", { subscriptionId: id })).toMatchObject({ isGood: false, code: 100504 });
+    expect(await api.call("unSubscribe", { subscriptionId: id })).toMatchObject({ isGood: false, code: 100504 });
   });
 
   it("subscribe with an identifier from the caller returns that identifier", async () => {
-    await door.call("open", { topic: named("chosen") });
+    await api.call("open", { topic: named("chosen") });
     const subscriptionId = randomUUID();
-    const outcome = await door.call("subscribe", { topic: named("chosen"), url: receiver.url, subscriptionId });
+    const outcome = await api.call("subscribe", { topic: named("chosen"), url: receiver.url, subscriptionId });
     expect(take("subscribe", outcome)).toBe(subscriptionId);
-    const again = await door.call("subscribe", { topic: named("chosen"), url: receiver.url, subscriptionId });
+    const again = await api.call("subscribe", { topic: named("chosen"), url: receiver.url, subscriptionId });
     expect(take("subscribe", again)).toBe(subscriptionId);
   });
 
@@ -148,12 +145,12 @@ function describeDoor(doorName: string, running: () => RunningWorld): void {
     "groupId %j means the default group in open, publish, getEvent, state and list",
     async (groupId) => {
       const topic = named("grouped");
-      expect(await door.call("open", { topic, groupId })).toEqual(yes());
-      expect(await door.call("exist", { topic })).toEqual(yes());
-      const sent = take("publish", await door.call("publish", { topic, groupId, content: "x" }));
-      expect(await door.call("getEvent", { eventId: sent.eventId, groupId })).toMatchObject({ isGood: true });
-      expect(await door.call("state", { topic, groupId })).toMatchObject({ isGood: true });
-      expect(await door.call("list", { groupId })).toMatchObject({ isGood: true });
+      expect(await api.call("open", { topic, groupId })).toEqual(yes());
+      expect(await api.call("exist", { topic })).toEqual(yes());
+      const sent = take("publish", await api.call("publish", { topic, groupId, content: "x" }));
+      expect(await api.call("getEvent", { eventId: sent.eventId, groupId })).toMatchObject({ isGood: true });
+      expect(await api.call("state", { topic, groupId })).toMatchObject({ isGood: true });
+      expect(await api.call("list", { groupId })).toMatchObject({ isGood: true });
     },
   );
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { codeOf, take } from "../../harness/client.ts";
-import { doorNames, openDoor } from "../../harness/doors.ts";
+import { apiNames, apiOver } from "../../harness/apis.ts";
 import { HttpClient } from "../../harness/http-client.ts";
 import { useReceivers, useWorld } from "../../harness/use.ts";
 import type { RunningWorld, World } from "../../harness/world.ts";
@@ -28,13 +28,13 @@ function describeNames(world: World, running: () => RunningWorld): void {
   const test = world.isSlow ? it.concurrent : it;
 
   describe(`STELE_BASE_PATH on the ${world.name}`, () => {
-    test.each(doorNames)("%s works under the base path", async (doorName) => {
+    test.each(apiNames)("%s works under the base path", async (apiName) => {
       const { client, broker } = running();
       expect(new URL(broker.url).pathname).toBe("/events/v1");
-      const door = openDoor(client.http, doorName);
-      expect(take("open", await door.call("open", { topic: doorName }))).toBe(true);
-      const sent = take("publish", await door.call("publish", { topic: doorName, content: "x" }));
-      expect(take("getEvent", await door.call("getEvent", { eventId: sent.eventId })).topic).toBe(doorName);
+      const api = apiOver(client.http, apiName);
+      expect(take("open", await api.call("open", { topic: apiName }))).toBe(true);
+      const sent = take("publish", await api.call("publish", { topic: apiName, content: "x" }));
+      expect(take("getEvent", await api.call("getEvent", { eventId: sent.eventId })).topic).toBe(apiName);
     });
 
     it.each([
@@ -66,12 +66,12 @@ function describeNames(world: World, running: () => RunningWorld): void {
   });
 
   describe(`STELE_EXTENSION_PREFIX on the ${world.name}`, () => {
-    test.each(doorNames)("%s accepts extensions with the prefix", async (doorName) => {
+    test.each(apiNames)("%s accepts extensions with the prefix", async (apiName) => {
       const { client } = running();
-      const door = openDoor(client.http, doorName);
-      await client.open(doorName);
+      const api = apiOver(client.http, apiName);
+      await client.open(apiName);
       const extensions = { "acme-format": "json" };
-      const sent = take("publish", await door.call("publish", { topic: doorName, content: "x", extensions }));
+      const sent = take("publish", await api.call("publish", { topic: apiName, content: "x", extensions }));
       expect((await client.getEvent(sent.eventId)).extensions).toEqual(extensions);
     });
 
@@ -79,7 +79,7 @@ function describeNames(world: World, running: () => RunningWorld): void {
       const { client } = running();
       await client.open("other");
       expect(await codeOf(client.publish("other", "x", { "svc-format": "json" }))).toBe(100206);
-      const rest = openDoor(client.http, "REST GET");
+      const rest = apiOver(client.http, "REST GET");
       const call = { topic: "other", content: "x", extensions: { "svc-format": "json" } };
       const sent = take("publish", await rest.call("publish", call));
       expect(sent.eventId).toMatch(/-1-/);
@@ -88,11 +88,11 @@ function describeNames(world: World, running: () => RunningWorld): void {
   });
 
   describe(`STELE_DEFAULT_GROUP on the ${world.name}`, () => {
-    test.each(doorNames)("%s: a call without groupId uses group 7, and group 1 is unknown", async (doorName) => {
-      const door = openDoor(running().client.http, doorName);
-      expect(await door.call("open", { topic: doorName })).toMatchObject({ isGood: true });
-      expect(await door.call("exist", { topic: doorName, groupId: "7" })).toMatchObject({ value: true });
-      expect(await door.call("exist", { topic: doorName, groupId: "1" })).toMatchObject({ code: 200211 });
+    test.each(apiNames)("%s: a call without groupId uses group 7, and group 1 is unknown", async (apiName) => {
+      const api = apiOver(running().client.http, apiName);
+      expect(await api.call("open", { topic: apiName })).toMatchObject({ isGood: true });
+      expect(await api.call("exist", { topic: apiName, groupId: "7" })).toMatchObject({ value: true });
+      expect(await api.call("exist", { topic: apiName, groupId: "1" })).toMatchObject({ code: 200211 });
     });
   });
 }
@@ -107,7 +107,7 @@ function describeNoCoordination(world: World): void {
       const receiver = await receive();
       await client.open("lone");
       const subscriptionId = await client.subscribe({ topic: "lone", url: receiver.url });
-      const rpc = openDoor(client.http, "JSON-RPC");
+      const rpc = apiOver(client.http, "JSON-RPC");
       expect(await rpc.call("unSubscribe", { subscriptionId })).toMatchObject({
         isGood: false,
         code: 100601,

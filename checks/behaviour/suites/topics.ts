@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type Client, codeOf, take } from "../../harness/client.ts";
-import { doorNames, openDoor } from "../../harness/doors.ts";
+import { apiNames, apiOver } from "../../harness/apis.ts";
 import { useReceivers } from "../../harness/use.ts";
 import type { RunningWorld, World } from "../../harness/world.ts";
 
@@ -33,19 +33,19 @@ export function describeTopics(world: World, running: () => RunningWorld): void 
     });
 
     const sizes = [0, -1, 100, 101, 1_000_000, 1e16, 1e20, -1e20];
-    it.each(doorNames.flatMap((door) => sizes.map((size) => [door, size] as const)))(
+    it.each(apiNames.flatMap((api) => sizes.map((size) => [api, size] as const)))(
       "%s: pageSize %d is outside (0,100) and becomes 10 (INTERFACE.md, Limits)",
-      async (doorName, pageSize) => {
-        const door = openDoor(running().client.http, doorName);
-        const page = take("list", await door.call("list", { pageIndex: 0, pageSize }));
+      async (apiName, pageSize) => {
+        const api = apiOver(running().client.http, apiName);
+        const page = take("list", await api.call("list", { pageIndex: 0, pageSize }));
         expect(page).toMatchObject({ total: 23, pageSize: 10 });
         expect(page.topicInfoList).toHaveLength(10);
       },
     );
 
-    it.each(doorNames)("%s: the largest pageIndex is a page beyond the last", async (doorName) => {
+    it.each(apiNames)("%s: the largest pageIndex is a page beyond the last", async (apiName) => {
       const pageIndex = Number.MAX_SAFE_INTEGER;
-      const page = await openDoor(running().client.http, doorName).call("list", { pageIndex, pageSize: 99 });
+      const page = await apiOver(running().client.http, apiName).call("list", { pageIndex, pageSize: 99 });
       expect(take("list", page)).toEqual({ total: 23, pageIndex, pageSize: 99, topicInfoList: [] });
     });
 
@@ -56,9 +56,9 @@ export function describeTopics(world: World, running: () => RunningWorld): void 
     });
 
     it("list without pageIndex and pageSize returns the first 10 topics", async () => {
-      for (const name of doorNames) {
-        const door = openDoor(running().client.http, name);
-        expect(take("list", await door.call("list"))).toMatchObject({ pageIndex: 0, pageSize: 10, total: 23 });
+      for (const name of apiNames) {
+        const api = apiOver(running().client.http, name);
+        expect(take("list", await api.call("list"))).toMatchObject({ pageIndex: 0, pageSize: 10, total: 23 });
       }
     });
   });

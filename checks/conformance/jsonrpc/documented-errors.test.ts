@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type BrokerProcess, startBroker } from "../../harness/broker-process.ts";
 import { devKey } from "../../harness/anvil.ts";
-import { type Door, openDoor, type Outcome } from "../../harness/doors.ts";
+import { type Api, apiOver, type Outcome } from "../../harness/apis.ts";
 import { findFreePort } from "../../harness/free-port.ts";
 import { groupsEnv } from "../../harness/group.ts";
 import { HttpClient } from "../../harness/http-client.ts";
@@ -39,11 +39,11 @@ function useBroker(envOf: () => Promise<Readonly<Record<string, string>>>) {
   const folder = createTempFolder();
   let broker: BrokerProcess;
   let http: HttpClient;
-  let rpc: Door;
+  let rpc: Api;
   beforeAll(async () => {
     broker = await startBroker({ dataDir: folder.path, env: await envOf() });
     http = new HttpClient(broker.url);
-    rpc = openDoor(http, "JSON-RPC");
+    rpc = apiOver(http, "JSON-RPC");
   });
   afterAll(async () => {
     await http?.[Symbol.asyncDispose]();
@@ -51,7 +51,7 @@ function useBroker(envOf: () => Promise<Readonly<Record<string, string>>>) {
     folder[Symbol.dispose]();
   });
   return {
-    call: (...[name, values]: Parameters<Door["call"]>): Promise<Outcome> => rpc.call(name, values),
+    call: (...[name, values]: Parameters<Api["call"]>): Promise<Outcome> => rpc.call(name, values),
     /** The codes that the OpenRPC document lists for a method. */
     listCodes: async (name: string): Promise<readonly number[]> => {
       const outcome = await rpc.call("rpc.discover");

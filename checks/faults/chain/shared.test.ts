@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { devKey, startAnvil } from "../../harness/anvil.ts";
 import { startBroker } from "../../harness/broker-process.ts";
 import { Client, take } from "../../harness/client.ts";
-import { type Door, openDoor } from "../../harness/doors.ts";
+import { type Api, apiOver } from "../../harness/apis.ts";
 import { groupsEnv } from "../../harness/group.ts";
 import { startReceiver } from "../../harness/receiver.ts";
 import { createTempFolder } from "../../harness/temp-folder.ts";
@@ -82,27 +82,27 @@ describe("two groups of one broker", () => {
     await using broker = await startBroker({ dataDir: folder.path, env: { ...env, ...groups } });
     await using client = new Client(broker.url);
     await until("both groups are ready", () => client.isReady());
-    const door = openDoor(client.http, "JSON-RPC");
+    const api = apiOver(client.http, "JSON-RPC");
     await client.open("both");
     await client.open("only in 1");
-    expect(take("exist", await door.call("exist", { topic: "both", groupId: "west" }))).toBe(false);
-    expect(await publish(door, { topic: "both", groupId: "west" })).toMatchObject({ code: 100_101 });
-    take("open", await door.call("open", { topic: "both", groupId: "west" }));
-    take("subscribe", await door.call("subscribe", { topic: "#", groupId: "west", url: receiver.url }));
+    expect(take("exist", await api.call("exist", { topic: "both", groupId: "west" }))).toBe(false);
+    expect(await publish(api, { topic: "both", groupId: "west" })).toMatchObject({ code: 100_101 });
+    take("open", await api.call("open", { topic: "both", groupId: "west" }));
+    take("subscribe", await api.call("subscribe", { topic: "#", groupId: "west", url: receiver.url }));
     for (let index = 1; index <= 3; index += 1) {
       const sent = await client.publish("both", `in 1, ${index}`);
       expect(placeOf(sent.eventId).sequence).toBe(index);
     }
-    const west = take("publish", await publish(door, { topic: "both", groupId: "west" }));
+    const west = take("publish", await publish(api, { topic: "both", groupId: "west" }));
     expect(placeOf(west.eventId).sequence).toBe(1);
     const [delivered] = await receiver.waitForCount(1);
     expect(delivered?.eventId).toBe(west.eventId);
     expect((await client.list()).topicInfoList.map(({ topicName }) => topicName)).toEqual(["both", "only in 1"]);
-    const { topicInfoList } = take("list", await door.call("list", { groupId: "west" }));
+    const { topicInfoList } = take("list", await api.call("list", { groupId: "west" }));
     expect(topicInfoList.map(({ topicName }) => topicName)).toEqual(["both"]);
     expect((await client.state("both")).sequenceNumber).toBe(3);
-    expect(take("state", await door.call("state", { topic: "both", groupId: "west" })).sequenceNumber).toBe(1);
-    expect(await door.call("getEvent", { eventId: west.eventId, groupId: "1" })).toMatchObject({ isGood: false });
+    expect(take("state", await api.call("state", { topic: "both", groupId: "west" })).sequenceNumber).toBe(1);
+    expect(await api.call("getEvent", { eventId: west.eventId, groupId: "1" })).toMatchObject({ isGood: false });
     expect(receiver.attempts).toHaveLength(1);
   });
 
@@ -118,10 +118,10 @@ describe("two groups of one broker", () => {
     ]);
     await using broker = await startBroker({ dataDir: folder.path, env: { ...env, ...groups } });
     await using client = new Client(broker.url);
-    const door = openDoor(client.http, "JSON-RPC");
-    await until("the first group serves", async () => (await door.call("open", { topic: "a" })).isGood);
+    const api = apiOver(client.http, "JSON-RPC");
+    await until("the first group serves", async () => (await api.call("open", { topic: "a" })).isGood);
     expect((await client.publish("a", "x")).status).toBe("SUCCESS");
-    expect(await door.call("open", { topic: "a", groupId: "west" })).toMatchObject({ code: 200_205 });
+    expect(await api.call("open", { topic: "a", groupId: "west" })).toMatchObject({ code: 200_205 });
     const health = await client.http.send({ method: "GET", path: "/health/ready" });
     expect(health.status).toBe(200);
     expect(health.json()).toMatchObject({
@@ -133,13 +133,13 @@ describe("two groups of one broker", () => {
     });
     await proxy.listen();
     await until("both groups are ready", () => client.isReady(), { timeoutMs: 60_000 });
-    take("open", await door.call("open", { topic: "a", groupId: "west" }));
-    expect(take("publish", await publish(door, { topic: "a", groupId: "west" })).status).toBe("SUCCESS");
+    take("open", await api.call("open", { topic: "a", groupId: "west" }));
+    expect(take("publish", await publish(api, { topic: "a", groupId: "west" })).status).toBe("SUCCESS");
   });
 });
 
-function publish(door: Door, place: { readonly topic: string; readonly groupId: string }) {
-  return door.call("publish", { ...place, content: "x" });
+function publish(api: Api, place: { readonly topic: string; readonly groupId: string }) {
+  return api.call("publish", { ...place, content: "x" });
 }
 
 async function totalOf(client: Client): Promise<number> {

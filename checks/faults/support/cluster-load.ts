@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type Door, openDoor } from "../../harness/doors.ts";
+import { type Api, apiOver } from "../../harness/apis.ts";
 import { HttpClient } from "../../harness/http-client.ts";
 import type { Random } from "../../harness/random.ts";
-import { publishDoors, refusedPauseMs } from "./publish-load.ts";
+import { publishApis, refusedPauseMs } from "./publish-load.ts";
 import { PublisherRun } from "./publisher-run.ts";
 import { PublishRecord } from "./publish-record.ts";
 
@@ -20,7 +20,7 @@ const patienceMs = 6000;
 /** A node, as publishers see it. */
 interface Target {
   readonly http: HttpClient;
-  readonly doors: readonly Door[];
+  readonly apis: readonly Api[];
 }
 
 /**
@@ -45,7 +45,7 @@ export class ClusterLoad extends PublishRecord {
     const { topics, publishersPerTopic, urls } = this.#options;
     const targets = urls.map((url) => {
       const http = new HttpClient(url, { timeoutMs: patienceMs });
-      return { http, doors: publishDoors.map((name) => openDoor(http, name)) };
+      return { http, apis: publishApis.map((name) => apiOver(http, name)) };
     });
     const publishers = topics.flatMap((topic) =>
       Array.from(
@@ -90,10 +90,10 @@ export class ClusterLoad extends PublishRecord {
   }
 
   /** Publishes one event to a node. Returns the reason of a failure; undefined on success. */
-  async #try(topic: string, { doors }: Target): Promise<string | undefined> {
+  async #try(topic: string, { apis }: Target): Promise<string | undefined> {
     const event = this.begin(topic);
     try {
-      const outcome = await this.#options.random.pick(doors).call("publish", { topic, content: event.content });
+      const outcome = await this.#options.random.pick(apis).call("publish", { topic, content: event.content });
       return this.note(event, outcome) ? undefined : JSON.stringify(outcome);
     } catch (error) {
       return String(error);

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type Door, openDoor } from "../../harness/doors.ts";
+import { type Api, apiOver } from "../../harness/apis.ts";
 import { HttpClient } from "../../harness/http-client.ts";
 import { PublisherRun } from "./publisher-run.ts";
 import { PublishRecord } from "./publish-record.ts";
@@ -14,10 +14,10 @@ export interface PublishLoadOptions {
 
 /** Pause of a publisher after a refusal, in milliseconds. A shorter one loads the processor with refusals while a fault lasts. */
 export const refusedPauseMs = 250;
-export const publishDoors = ["REST POST form", "JSON-RPC", "REST GET", "REST POST JSON"] as const;
+export const publishApis = ["REST POST form", "JSON-RPC", "REST GET", "REST POST JSON"] as const;
 
 /**
- * Publishers that send one event after another. Each publisher has one topic and one door. The record of sent and acknowledged events spans all
+ * Publishers that send one event after another. Each publisher has one topic and one API. The record of sent and acknowledged events spans all
  * brokers that the load runs on.
  */
 export class PublishLoad extends PublishRecord {
@@ -35,8 +35,8 @@ export class PublishLoad extends PublishRecord {
     const http = new HttpClient(url);
     const publishers = this.#topics.flatMap((topic) =>
       Array.from({ length: this.#options.publishersPerTopic }, (_, index) => {
-        const door = openDoor(http, publishDoors[index % publishDoors.length] ?? "JSON-RPC");
-        return async (isStopping: () => boolean): Promise<void> => this.#publish(door, topic, isStopping);
+        const api = apiOver(http, publishApis[index % publishApis.length] ?? "JSON-RPC");
+        return async (isStopping: () => boolean): Promise<void> => this.#publish(api, topic, isStopping);
       }),
     );
     this.#running = new PublisherRun([http], publishers);
@@ -49,10 +49,10 @@ export class PublishLoad extends PublishRecord {
   }
 
   /** Publishes until `stop`, or until a call throws: the connection is lost, or the answer cannot be read. */
-  async #publish(door: Door, topic: string, isStopping: () => boolean): Promise<void> {
+  async #publish(api: Api, topic: string, isStopping: () => boolean): Promise<void> {
     while (!isStopping()) {
       const event = this.begin(topic, this.#options);
-      const outcome = await door.call("publish", { topic, content: event.content }).catch(() => undefined);
+      const outcome = await api.call("publish", { topic, content: event.content }).catch(() => undefined);
       if (outcome === undefined) return;
       if (!this.note(event, outcome)) await delay(refusedPauseMs);
     }

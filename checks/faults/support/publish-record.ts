@@ -1,4 +1,4 @@
-import type { Outcome } from "../../harness/doors.ts";
+import type { Outcome } from "../../harness/apis.ts";
 
 /** An event that a publisher sent. Times are of `performance.now()`. */
 export interface SentEvent {

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { changeAccess } from "../../harness/broker-command.ts";
 import { type BrokerProcess, startBroker } from "../../harness/broker-process.ts";
-import { type Door, openDoor } from "../../harness/doors.ts";
+import { type Api, apiOver } from "../../harness/apis.ts";
 import { HttpClient, type HttpSender } from "../../harness/http-client.ts";
 import { takeLoopbackAddress } from "../../harness/loopback-address.ts";
 import { createTempFolder, type TempFolder } from "../../harness/temp-folder.ts";
@@ -177,7 +177,7 @@ export class AccessWorld implements AsyncDisposable {
 
   /** Waits until a call with the credential gets an answer that contains `part`. */
   async #waitForAnswer(name: CredentialName, part: string): Promise<void> {
-    await this.door("REST GET", "client").call("open", { topic: "t/a" });
+    await this.api("REST GET", "client").call("open", { topic: "t/a" });
     const ask = { method: "GET", path: "/rest/state?topic=t/a" } as const;
     await until(part, async () => (await this.http(name).send(ask)).text.includes(part));
   }
@@ -231,8 +231,8 @@ export class AccessWorld implements AsyncDisposable {
     };
   }
 
-  door(kind: string, name: CredentialName): Door {
-    return openDoor(this.http(name), kind);
+  api(kind: string, name: CredentialName): Api {
+    return apiOver(this.http(name), kind);
   }
 
   /** Base URL of the operators' listener. */

@@ -1,5 +1,5 @@
 import type { HttpRequest } from "../../harness/http-client.ts";
-import { toQuery } from "../../harness/doors.ts";
+import { toQuery } from "../../harness/apis.ts";
 import { oddChainCall } from "./odd-chain-calls.ts";
 import type { OddValues } from "./odd-values.ts";
 

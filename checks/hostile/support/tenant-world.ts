@@ -6,7 +6,7 @@ import { Peer as MqttPeer } from "../../conformance/mqtt/peer.ts";
 import { Peer as StompPeer } from "../../conformance/stomp/peer.ts";
 import { changeAccess } from "../../harness/broker-command.ts";
 import { type BrokerProcess, startBroker } from "../../harness/broker-process.ts";
-import { type Door, openDoor } from "../../harness/doors.ts";
+import { type Api, apiOver } from "../../harness/apis.ts";
 import { HttpClient, type HttpRequest } from "../../harness/http-client.ts";
 import { createTempFolder, type TempFolder } from "../../harness/temp-folder.ts";
 
@@ -55,8 +55,8 @@ export class TenantWorld implements AsyncDisposable {
     return new TenantWorld(await startBroker({ dataDir, args: ["--config", config], env }), folder, keys);
   }
 
-  door(kind: string, name: Name): Door {
-    return openDoor(this.#http(name, this.#broker.url), kind);
+  api(kind: string, name: Name): Api {
+    return apiOver(this.#http(name, this.#broker.url), kind);
   }
 
   /** Sends a request to the clients' listener, and returns the text of the answer. */

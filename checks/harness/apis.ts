@@ -1,6 +1,6 @@
 import type { HttpAnswer, HttpSender } from "./http-client.ts";
 
-/** Parameters of an operation, named as in JSON-RPC. `content` is text, or bytes if the door can carry them. */
+/** Parameters of an operation, named as in JSON-RPC. `content` is text, or bytes if the API can carry them. */
 export interface Params {
   readonly topic?: string;
   readonly groupId?: string;
@@ -23,8 +23,8 @@ export type Outcome =
   | { readonly isGood: true; readonly value: unknown; readonly raw: unknown }
   | { readonly isGood: false; readonly code: number; readonly message: string; readonly rpcCode?: number };
 
-/** One way into the broker: a transport and how it carries parameters. */
-export interface Door {
+/** REST or JSON-RPC, with one of the ways to carry parameters. */
+export interface Api {
   readonly name: string;
   readonly kind: "REST" | "JSON-RPC";
   call(operation: string, params?: Params): Promise<Outcome>;
@@ -70,11 +70,11 @@ const sends: Readonly<Record<string, Send>> = {
   },
 };
 
-export const doorNames = Object.keys(sends);
+export const apiNames = Object.keys(sends);
 
-export function openDoor(http: HttpSender, name: string): Door {
+export function apiOver(http: HttpSender, name: string): Api {
   const send = sends[name];
-  if (send === undefined) throw new Error(`there is no door ${name}`);
+  if (send === undefined) throw new Error(`there is no API ${name}`);
   const kind = name.startsWith("REST") ? "REST" : "JSON-RPC";
   const read = kind === "REST" ? readRest : readRpc;
   return { name, kind, call: async (operation, params = {}) => read(await send(http, operation, params)) };
@@ -125,7 +125,7 @@ export function toQuery(params: Readonly<Record<string, string>>): string {
 }
 
 function toRestMembers({ extensions, content, ...rest }: Params): Record<string, string | number> {
-  if (content instanceof Uint8Array) throw new Error("a REST door cannot send bytes");
+  if (content instanceof Uint8Array) throw new Error("REST cannot send bytes");
   return { ...rest, ...(content === undefined ? {} : { content }), ...extensions };
 }
 
