@@ -35,8 +35,8 @@ export type Claim =
 export type Hint =
   | { readonly kind: "index"; readonly groupId: GroupId }
   | { readonly kind: "subscription"; readonly id: SubscriptionId }
-  /** A session was changed, but not by its owner. */
-  | { readonly kind: "session"; readonly id: SessionId }
+  /** A session was changed, but not by its owner. Without `id`, any session may have been. */
+  | { readonly kind: "session"; readonly id?: SessionId }
   /** Nodes, leases, or the owners of many subscriptions have changed. */
   | { readonly kind: "nodes" }
   /** A membership ended. A later hint of kind "nodes" reports the reassignment of what the member held. */
@@ -44,6 +44,9 @@ export type Hint =
   | ({ readonly kind: "taken" } & TakeOver)
   /** Nothing changed, but the index lags: this block has long been final on some node's chain. */
   | ({ readonly kind: "ahead" } & ChainAhead);
+
+/** What a listener must check after hints may have been lost. */
+export const hintsAfterLoss: readonly Hint[] = [{ kind: "nodes" }, { kind: "session" }];
 
 /** The end of a membership, with what the node held. */
 export interface Departure {
@@ -152,8 +155,8 @@ export interface Coordinator {
   balance(nodeId: NodeId): Promise<Balanced>;
 
   /**
-   * Calls `onHint` for changes by any node, this one included, until the returned function is called. Also calls it once whenever hints may have been
-   * lost, with kind "nodes".
+   * Calls `onHint` for changes by any node, this one included, until the returned function is called. Also calls it with {@link hintsAfterLoss}
+   * whenever hints may have been lost.
    */
   listen(onHint: (hint: Hint) => void): Promise<() => Promise<void>>;
 }

@@ -6,7 +6,7 @@ import { createMemoryLedger } from "../../ledger/memory/memory-ledger.ts";
 import { type Logger, silentLogger } from "../../lib/logger.ts";
 import { createMonotonic } from "../../lib/system/clock.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Coordinator } from "../../ports/coordinator.ts";
+import { type Coordinator, hintsAfterLoss } from "../../ports/coordinator.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { noMetrics } from "../../ports/metrics.ts";
 import type { Notification, Sink } from "../../ports/sink.ts";
@@ -260,7 +260,7 @@ export class TestCluster {
     };
     const listen: Coordinator["listen"] = async (onHint) => {
       const unlisten = await coordinator.listen((hint) => gate.notify(() => onHint(hint)));
-      const forget = gate.onHealed(() => onHint({ kind: "nodes" }));
+      const forget = gate.onHealed(() => hintsAfterLoss.forEach(onHint));
       return async () => {
         forget();
         await unlisten();

@@ -3,7 +3,7 @@ import type { Client } from "pg";
 import { backoffDelayMs } from "../../../../lib/backoff.ts";
 import { createDeferred } from "../../../../lib/deferred.ts";
 import type { Logger } from "../../../../lib/logger.ts";
-import type { Hint } from "../../../../ports/coordinator.ts";
+import { type Hint, hintsAfterLoss } from "../../../../ports/coordinator.ts";
 import type { PostgresAddress } from "../address.ts";
 import { PostgresClient } from "../client.ts";
 import { toFailure } from "../errors.ts";
@@ -118,7 +118,7 @@ export class HintListener {
     this.#firstTry.resolve();
     if (this.#isReported) this.#logger.info("hints of other nodes received again");
     this.#isReported = false;
-    if (!this.#ending.signal.aborted) this.#options.onHint({ kind: "nodes" });
+    if (!this.#ending.signal.aborted) hintsAfterLoss.forEach(this.#options.onHint);
   }
 
   #report(failure: unknown): void {
