@@ -78,9 +78,7 @@ export class SqlShares implements ShareStore {
   }
 
   async takeShared({ id, epoch, cursor, gifts, dropped }: ShareTake): Promise<"taken" | "refused" | "member-refused"> {
-    const { isShared: hasServer, durable, relaxed } = this.#database;
-    // A crash of the database server must not undo what its live nodes have given to clients.
-    return (hasServer ? durable : relaxed).transaction().execute(async (transaction) => {
+    return this.#durable.transaction().execute(async (transaction) => {
       if (!(await this.#holdMembers(transaction, gifts))) return "member-refused";
       const { numUpdatedRows } = await transaction
         .updateTable("shares")
@@ -99,7 +97,7 @@ export class SqlShares implements ShareStore {
   }
 
   async returnShared({ id, gifts }: Pick<ShareTake, "id" | "gifts">): Promise<void> {
-    await this.#database.relaxed.transaction().execute(async (transaction) => {
+    await this.#durable.transaction().execute(async (transaction) => {
       await transaction
         .updateTable("shares")
         .set(({ eb }) => ({ epoch: eb("epoch", "+", 1), cursor_check: checkAfter(sql`cursor`) }))
@@ -140,6 +138,12 @@ export class SqlShares implements ShareStore {
   async filtersOf(transaction: Transaction<Schema>, id: SessionId): Promise<readonly string[]> {
     const finding = transaction.selectFrom("session_subscriptions").select("filter").where("session_id", "=", id);
     return (await finding.execute()).map(({ filter }) => filter).filter(isShared);
+  }
+
+  /** For takes and returns: a crash of the database server must not undo what its live nodes have given to clients, or taken back. */
+  get #durable(): Kysely<Schema> {
+    const { isShared: hasServer, durable, relaxed } = this.#database;
+    return hasServer ? durable : relaxed;
   }
 
   /** Locks the members' sessions, so that their epochs stay. Returns whether all have the given epochs. */
