@@ -17,6 +17,7 @@ import { Draft, type DraftBatch, isDivisible, type Submission } from "./draft.ts
 import type { OpenTopic, OpenTopics } from "./open-topics.ts";
 import { Pacing } from "./pacing.ts";
 import { type IndexedPlace, placesOf } from "./indexed-place.ts";
+import type { NodesView } from "./nodes-view.ts";
 import { notIndexed, toRefusal } from "./refusals.ts";
 import { type Probe, SendingTurns } from "./sending-turns.ts";
 
@@ -29,6 +30,8 @@ export interface BatcherOptions {
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly limits: EngineLimits;
+  /** Undefined for a single node. */
+  readonly nodes?: Pick<NodesView, "nodeId"> | undefined;
   /**
    * Whether the index has the batches of a transaction at their places, which are by ascending blocks; false if `signal` aborts before that is known. Undefined
    * if nobody else writes to the chain and it has no reorgs: then every batch of an indexed block is in the index.
@@ -93,11 +96,11 @@ export class Batcher {
    * Settles, in a later turn, with SUCCESS when the event's block is final and indexed, with TIMEOUT if that is not known in time, or with an error: 100101,
    * 100112, 100113 if the chain refused the topic or the account; 100201 if the event fits into no transaction; 200202, 200205 from the ledger; 200300 if the
    * event waited too long for a transaction.
-   * @throws BrokerError 200300 if the queue is full.
+   * @throws BrokerError 200300 if the queue is full; 200207 if this node is no member.
    */
   add({ topic, payload, onSettled, claim }: TopicEvent): void {
     const bytes = encodedBytes(payload);
-    this.#checkRoom(1, bytes);
+    this.#check(1, bytes);
     this.#schedule();
     const submission = { topic, payload, bytes, since: this.#turnAt, onSettled, claim };
     this.#openDraft(submission).add(submission);
@@ -107,20 +110,25 @@ export class Batcher {
     if (oldest !== undefined && !this.#isBlocked && this.#pacing.isHalf(this.#waitingCount)) this.#send(oldest);
   }
 
-  /** As {@link add}, for events that form a transaction of their own. @throws BrokerError 100201 if they do not fit into one; 200300. */
+  /** As {@link add}, for events that form a transaction of their own. @throws BrokerError 100201 if they do not fit into one; 200300, 200207. */
   addAll(events: readonly TopicEvent[]): void {
     const draft = new Draft({ isAtomic: true });
     this.#schedule();
     for (const event of events) draft.add({ ...event, bytes: encodedBytes(event.payload), since: this.#turnAt });
     if (!draft.isWithin(this.#options.ledger.limits)) throw tooLarge();
-    this.#checkRoom(draft.count, draft.bytes);
+    this.#check(draft.count, draft.bytes);
     this.#drafts.push(draft);
     this.#waitingCount += draft.count;
     this.#waitingBytes += draft.bytes;
   }
 
-  #checkRoom(count: number, bytes: number): void {
-    const { publishesWaitingMax, publishBytesWaitingMax } = this.#options.limits;
+  /** A node without the database could publish, but would not learn in time that the index has the event: its callers would get TIMEOUT, and publish again. */
+  #check(count: number, bytes: number): void {
+    const { nodes, limits } = this.#options;
+    const { publishesWaitingMax, publishBytesWaitingMax } = limits;
+    if (nodes !== undefined && nodes.nodeId() === undefined) {
+      throw new BrokerError("storeUnreachable", { details: "this node is no member of its cluster" });
+    }
     if (this.#waitingCount + count > publishesWaitingMax || this.#waitingBytes + bytes > publishBytesWaitingMax) {
       throw new BrokerError("busy", { details: `${this.#waitingCount} publishes wait` });
     }
