@@ -5,6 +5,7 @@ import type { NodeId } from "../../domain/node.ts";
 import { parseSubscriptionId, type Subscription } from "../../domain/subscription.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import type { AttemptOutcome } from "../../ports/sink.ts";
+import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 import { defaultEngineLimits } from "../limits.ts";
 import { ownedPageMax } from "./owned-subscriptions.ts";
@@ -127,6 +128,29 @@ it("delivers to the new url of a subscribe that failed although the store commit
   await cluster.run(cluster.publish(0, "a", "1"));
   await cluster.clock.advance(1_000);
   expect(cluster.sink.attempts.map(({ subscription }) => subscription.url)).toEqual(["http://new/"]);
+});
+
+// A node may own tens of thousands of subscriptions, and clients may move many times a second.
+it("a node does not read which subscriptions it owns because sessions move", async () => {
+  await start(2);
+  await cluster.clock.advance(5_000);
+  const { coordinator } = cluster.shared;
+  const list = coordinator.listOwned.bind(coordinator);
+  let reads = 0;
+  coordinator.listOwned = async (nodeId) => {
+    reads += 1;
+    return list(nodeId);
+  };
+  const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
+  const rest = { will: undefined, expiryMs: 600_000, onConnected: () => {} };
+  const since = cluster.clock.monotonic();
+  for (let moves = 0; moves < 10; moves += 1) {
+    const attached = cluster.node(moves % 2).broker.attach({ ...order, ...rest }, new RecordingPeer());
+    await cluster.run(attached);
+    await cluster.clock.advance(2 * defaultEngineLimits.claimPollMs);
+  }
+  const rounds = Math.ceil((cluster.clock.monotonic() - since) / defaultEngineLimits.ownedPollMs);
+  expect(reads).toBeLessThanOrEqual(2 * rounds);
 });
 
 it("stop waits for a hanging read of rows only until its deadline", async () => {

@@ -78,8 +78,8 @@ export class Deliveries {
   }
 
   start(): void {
-    this.#unlisten = this.#options.member.onHint((hint) => {
-      if (hint.kind !== "index") this.lookSoon();
+    this.#unlisten = this.#options.member.onHint(({ kind }) => {
+      if (kind === "nodes" || kind === "subscription") this.lookSoon();
     });
     this.#running = this.#run();
   }
