@@ -55,7 +55,7 @@ export class Inlet {
 
   /**
    * As `Broker.submit` says.
-   * @throws BrokerError 100102, 100103, 100106, 100114, 100200, 100201, 100204, 100206, 100306, 200001, 200205, 200211, 200300.
+   * @throws BrokerError 100102, 100103, 100106, 100114, 100200, 100201, 100204, 100206, 100306, 200001, 200205, 200207, 200211, 200300.
    */
   submit(call: PublishCall, onSettled: OnSettled, options: SubmitOptions = {}): void {
     const name = parseTopicName(call.topic);
