@@ -21,7 +21,7 @@ function decode(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Characters of a content that are shown as text or JSON. A browser lays out a text of 4 MiB for one to three seconds, in which the tab stands still. */
+/** Characters of a content that are shown as text or JSON. A browser takes one to three seconds to lay out a text of 4 MiB, and the tab hangs meanwhile. */
 const shownCharactersMax = 2 ** 18;
 
 /** The beginning of a long text, and how much is missing. */
@@ -31,7 +31,7 @@ export function toShown(text: string): string {
   return `${head}\n… and ${formatCounted(text.length - head.length, "character")} more`;
 }
 
-/** Characters of Base64 that a preview decodes. They give three quarters as many bytes. */
+/** Characters of Base64 that a preview decodes: 240 bytes. */
 const previewCharacters = 320;
 
 /** The beginning of a content, in one line. Decodes nothing beyond it. */

@@ -33,12 +33,12 @@ export class LogBloom {
    */
   mayHold(header: Header): boolean {
     if (header.transactionsRoot === noTransactions) return false;
-    return !isTelling(header) || this.promises(header);
+    return !hasUsableBloom(header) || this.promises(header);
   }
 
-  /** Whether the block's bloom says that it has a wanted log of the contract. Logs of others may make that wrong. */
+  /** Whether the block's bloom says that it has a wanted log of the contract. This is wrong if logs of others set the same bits. */
   promises(header: Header): boolean {
-    if (!isTelling(header)) return false;
+    if (!hasUsableBloom(header)) return false;
     const bloom = fromHex(header.logsBloom);
     const has = (bits: readonly number[]): boolean => bits.every((bit) => hasBloomBit(bloom, bit));
     return has(this.#bits) && this.#wanted.some(has);
@@ -49,7 +49,7 @@ function bitsOf(item: Hex): readonly number[] {
   return bloomBits(keccak256(fromHex(item)));
 }
 
-function isTelling(header: Header): header is Header & { readonly logsBloom: Hex } {
+function hasUsableBloom(header: Header): header is Header & { readonly logsBloom: Hex } {
   const { logsBloom } = header;
   return logsBloom !== undefined && logsBloom.length === 2 + 2 * bloomBytes && !/^0x0*$/.test(logsBloom);
 }

@@ -20,7 +20,7 @@ export interface LaterReadsParts
   readonly end: (known: Connected) => Promise<void>;
   /** Takes the session from its connection. */
   readonly release: (known: Connected) => void;
-  /** Lets the shares of a group take events of ended sessions back. */
+  /** Lets the shares of a group take back the events of ended sessions. */
   readonly checkReturned: (groupId: GroupId) => void;
 }
 
