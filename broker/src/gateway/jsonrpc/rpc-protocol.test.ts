@@ -267,6 +267,23 @@ describe("JSON-RPC over HTTP", () => {
     expect(await answer(server.url, body)).toMatchObject({ id: null, error: toError(-32600) });
   });
 
+  it.each([
+    ["id", '{"jsonrpc":"2.0","id":1,"id":2,"method":"open","params":{"topic":"a"}}'],
+    ["parameter", '{"jsonrpc":"2.0","id":1,"method":"open","params":{"topic":"a","topic":"b"}}'],
+    [
+      "extension",
+      '[{"jsonrpc":"2.0","id":1,"method":"publish","params":{"topic":"a","content":"YQ==","extensions":{"svc-x":"1","svc-x":"2"}}}]',
+    ],
+  ])("one %s given twice is -32600, and nothing runs", async (_what, body) => {
+    await using server = await serve();
+    expect(await answer(server.url, body)).toEqual({
+      jsonrpc: "2.0",
+      id: null,
+      error: toError(-32600, "Invalid Request"),
+    });
+    expect(server.calls).toEqual([]);
+  });
+
   it("a body is accepted up to 64 levels; deeper, or with over 100,000 values, it is -32700", async () => {
     await using server = await serve();
     expect(await answer(server.url, toBody(toNested(62)))).toMatchObject({ result: "true" });

@@ -8,7 +8,7 @@ import { findEncodingRefusal, parseContentType } from "../content-type.ts";
 import { isJsonObject, parseJson } from "../decode-text.ts";
 import { toFailure } from "../failure.ts";
 import { leaveNode } from "../leave-node.ts";
-import { measureJson } from "../json-shape.ts";
+import { type JsonShape, measureJson, repeatsName } from "../json-shape.ts";
 import { fromFramework } from "../from-framework.ts";
 import { jsonType } from "../send-failure.ts";
 import { answerBody } from "./answer-body.ts";
@@ -81,12 +81,14 @@ function parseRequest(request: FastifyRequest, { endpoint, findHolding }: Contex
   if (bytes.length > smallBytesMax && !findHolding(request).tryTake(shape.values * jsonValueBytes)) {
     return { error: endpoint.toBusyError("the broker has no memory for so many values at the moment") };
   }
-  return tryParse(bytes, endpoint);
+  return tryParse(bytes, shape, endpoint);
 }
 
-function tryParse(bytes: Buffer, endpoint: RpcEndpoint): RpcOutcome {
+function tryParse(bytes: Buffer, shape: JsonShape, endpoint: RpcEndpoint): RpcOutcome {
   try {
-    return { result: parseJson(bytes) };
+    const result = parseJson(bytes);
+    if (!repeatsName(shape, result)) return { result };
+    return { error: endpoint.toProtocolError("invalidRequest", "an object of the body has a member more than once") };
   } catch (error) {
     const failure = toFailure(error, endpoint.logger, { operation: toOperation(endpoint) });
     return { error: endpoint.toProtocolError("parseError", failure.message) };
