@@ -1,4 +1,4 @@
-import { STATUS_CODES } from "node:http";
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { errorCatalogue } from "@stele/wire";
 import { headerBytesMax, headersMax } from "./limits.ts";
@@ -31,21 +31,42 @@ const malformed: Answer = { status: 400, details: "the request is not valid HTTP
 
 /**
  * Answers a request that Node cannot parse or that came too slowly, unless an earlier request of its connection is being answered, and closes the
- * connection. Such a request reaches no route.
+ * connection.
  */
 export function createClientErrorHandler(basePath: string) {
   return (error: ClientError, socket: Socket): void => {
     const { status, details } = answers[error.code ?? ""] ?? malformed;
-    const isOk = isAnsweredOk(error.rawPacket, basePath);
-    if (socket.writable && !isAnswering(socket)) socket.write(toResponse({ status: isOk ? 200 : status, details }));
+    const cut = findCutRequest(socket);
+    const isOk = isAnsweredOk(cut === undefined ? textOf(error.rawPacket) : headOf(cut), basePath);
+    const mayAnswer = cut !== undefined || !isAnswering(socket);
+    if (socket.writable && mayAnswer) socket.write(toResponse({ status: isOk ? 200 : status, details }));
     socket.destroy();
   };
 }
 
+/**
+ * The POST whose body the error cut short, unless its answer has begun. Nothing is read behind an incomplete request, so the error is about this one. Its
+ * handler has not run, since it gets the whole body; that of a GET runs without the body.
+ */
+function findCutRequest(socket: Socket): IncomingMessage | undefined {
+  const response = (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage;
+  if (response?.req.method !== "POST" || response.req.complete || response.headersSent) return undefined;
+  return response.req;
+}
+
+function headOf({ method, url, headers }: IncomingMessage): string {
+  return [`${method} ${url}`, ...Object.entries(headers).map(([name, value]) => `${name}: ${String(value)}`)].join(
+    "\n",
+  );
+}
+
+function textOf(packet: unknown): string {
+  return packet instanceof Buffer ? packet.toString("latin1", 0, headerBytesMax) : "";
+}
+
 // Under /rest every answer has status 200 (docs/errors.md), except answers to CloudEvents, whose senders read only the status.
-function isAnsweredOk(packet: unknown, basePath: string): boolean {
+function isAnsweredOk(head: string, basePath: string): boolean {
   const prefix = `${basePath}/rest/`;
-  const head = packet instanceof Buffer ? packet.toString("latin1", 0, headerBytesMax) : "";
   if (head.startsWith(`GET ${prefix}`)) return true;
   return head.startsWith(`POST ${prefix}`) && !cloudEventHeader.test(head);
 }
@@ -56,6 +77,7 @@ function toResponse({ status, details }: Answer): string {
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     "content-type: application/json; charset=utf-8",
+    "stele-error-retry: false",
     `content-length: ${Buffer.byteLength(body)}`,
     "connection: close",
   ];

@@ -329,6 +329,41 @@ describe("limits of a request", () => {
     expect(JSON.parse(bodyOf(response))).toMatchObject({ code: 200001 });
   });
 
+  const chunked = "host: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n";
+
+  it.each([
+    ["a REST call", "/rest/exist", "", 200],
+    ["a CloudEvent", "/rest/publish", "ce-specversion: 1.0\r\n", 400],
+    ["a JSON-RPC call", "/jsonrpc", "", 400],
+  ])("a malformed chunk in the body of %s is answered", async (_what, path, ...[headers, status]) => {
+    await using server = await serve();
+    const head = `POST ${path} HTTP/1.1\r\n${chunked}${headers}\r\n`;
+    const response = await sendRaw(server.url, [head, '9\r\n{"topic":\r\n', "zz\r\n"]);
+    expect(response).toMatch(new RegExp(`^HTTP/1.1 ${status} .*\r\nstele-error-retry: false\r\n`, "s"));
+    expect(JSON.parse(bodyOf(response))).toMatchObject({ code: 200001, message: expect.stringMatching(/valid HTTP/) });
+    expect(server.calls).toEqual([]);
+  });
+
+  it("a malformed body of a GET, which runs without its body, gets no failure as its answer", async () => {
+    const opened: string[] = [];
+    await using server = await serve({
+      open: (_, { topic }) => {
+        opened.push(topic);
+        return new Promise(() => {});
+      },
+    });
+    const head = `GET /rest/open?topic=a HTTP/1.1\r\n${chunked}\r\n`;
+    expect(await sendRaw(server.url, [head, "zz\r\n"])).toBe("");
+    expect(opened).toEqual(["a"]);
+  });
+
+  it("a malformed request behind one that is not answered yet gets no answer in its place", async () => {
+    await using server = await serve();
+    const first = toPost("/rest/exist", Buffer.from("topic=a"), { ...form, connection: "keep-alive" });
+    const second = `POST /rest/exist HTTP/1.1\r\n${chunked}\r\nzz\r\n`;
+    expect(await sendRaw(server.url, [Buffer.concat([first, Buffer.from(second)])])).not.toContain("valid HTTP");
+  });
+
   it("a connection stays usable after a body over the limit", async () => {
     await using server = await serve();
     const long = toPost("/rest/open", Buffer.alloc(testBodyBytesMax + 1, 120), { ...form, connection: "keep-alive" });
