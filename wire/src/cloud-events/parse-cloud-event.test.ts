@@ -69,6 +69,7 @@ describe("parsing CloudEvents", () => {
     ["an attribute that is an object", structured({ orderid: {} })],
     ["an attribute whose name the broker uses", structured({ format: "x" })],
     ["data twice", structured({ data: 1, data_base64: "" })],
+    ["a member twice", structured({ order: "1" }).replace("}", ',"order":"2"}')],
     ["text with half a surrogate pair", structured({ datacontenttype: "text/plain", data: "\ud800" })],
     ["data that is not Base64", structured({ data_base64: "?" })],
     ...["A", "AA", "AAA", "AA=", "=", "====", "A===", "AAAA====", "AA=A", "AA==AAAA", "AAA\n"].map(

@@ -49,7 +49,9 @@ export function parseCloudEvent(
   prefix: string,
   { mayBeRendered = false }: CloudEventReading = {},
 ): PublishedCloudEvent {
-  const members: RawMembers = new Map(readRawParts(json));
+  const parts = readRawParts(json);
+  const members: RawMembers = new Map(parts);
+  if (members.size < parts.length) throw malformed("one of its members is given more than once");
   const attributes = new Map<string, string>();
   for (const [name, value] of members) {
     if (name === "data" || name === "data_base64" || value === "null") continue;
