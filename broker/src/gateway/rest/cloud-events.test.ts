@@ -194,6 +194,16 @@ describe("publishing CloudEvents", () => {
     },
   );
 
+  it.each(["application/cloudevents+avro", "application/cloudevents-batch+protobuf", "application/cloudevents"])(
+    "refuses the format %s with an error that names it",
+    async (type) => {
+      expect(await send({ "content-type": type }, "x")).toEqual({
+        status: 400,
+        body: { code: 200001, message: expect.stringContaining(`content type "${type}" is neither`) },
+      });
+    },
+  );
+
   it.each<[string, string, Readonly<Record<string, string>>, number]>([
     ["a malformed content type", "/rest/publish", { "content-type": "json" }, 400],
     ["an unknown path", "/rest/publish/", {}, 404],

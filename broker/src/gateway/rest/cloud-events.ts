@@ -2,6 +2,7 @@ import {
   BrokerError,
   parseCloudEvent,
   type PublishedCloudEvent,
+  quote,
   readBinaryCloudEvent,
   splitCloudEventBatch,
 } from "@stele/wire";
@@ -26,13 +27,14 @@ export type CloudEventOrder =
 const structuredType = "application/cloudevents+json";
 const batchType = "application/cloudevents-batch+json";
 const headerPrefix = "ce-";
+const versionHeader = `${headerPrefix}specversion`;
 /** A quoted string (RFC 9110, section 5.6.4). */
 const quoted = /^"((?:[^"\\]|\\.)*)"$/;
 
 /** Whether a request carries CloudEvents (HTTP protocol binding 1.0.2, section 3): by their content type, or by the header with their version. */
 export function isCloudEventRequest({ method, headers }: Pick<FastifyRequest, "method" | "headers">): boolean {
   if (method !== "POST") return false;
-  if (headers[`${headerPrefix}specversion`] !== undefined) return true;
+  if (headers[versionHeader] !== undefined) return true;
   return headers["content-type"]?.toLowerCase().startsWith("application/cloudevents") === true;
 }
 
@@ -41,6 +43,7 @@ export function readCloudEvents(request: FastifyRequest, reader: RestReader, pre
   const body = readBody(request);
   const { mediaType } = parseContentType(request.headers["content-type"]);
   const isBinary = mediaType !== batchType && mediaType !== structuredType;
+  if (isBinary && request.headers[versionHeader] === undefined) throw formatError(mediaType);
   const refusal = (isBinary ? findCodingRefusal : findEncodingRefusal)(request.headers);
   if (refusal !== undefined) throw parameterError(refusal);
   if (mediaType === batchType) return { kind: "batch", read: splitBatch(body, reader, prefix) };
@@ -48,6 +51,11 @@ export function readCloudEvents(request: FastifyRequest, reader: RestReader, pre
   const call = toCall(event, reader);
   const extensions = withTraceParent(call.extensions, reader.traceParent(), prefix);
   return { kind: "one", call: { ...call, extensions, key: reader.publishKey() } };
+}
+
+/** Only the content type says that the request carries CloudEvents, and its format is not JSON. */
+function formatError(mediaType: string): BrokerError {
+  return parameterError(`content type ${quote(mediaType)} is neither ${structuredType} nor ${batchType}`);
 }
 
 function readStructured(body: Buffer, prefix: string): PublishedCloudEvent {
