@@ -186,7 +186,8 @@ export const settings = {
   }),
   contentBytesMax: integer({
     section: "Interface",
-    description: "Longest content of an event.",
+    description:
+      "Longest content of an event. If you lower it, a rebuild of the index skips published events that are longer than it and than 256 KiB; see [groups.md](groups.md#foreign-writers).",
     default: 65_536,
     unit: "bytes",
     min: 1,
@@ -241,7 +242,7 @@ export const settings = {
     integer({
       section: "Publishing",
       description:
-        "Maximum size of the encoded events in one transaction. Many nodes refuse a transaction over 128 KiB.",
+        "Maximum size of the encoded events in one transaction. Many nodes refuse a transaction over 128 KiB. If you lower it, a rebuild of the index may skip larger batches; see [groups.md](groups.md#foreign-writers).",
       default: 0,
       unit: "bytes",
       min: 1024,
