@@ -1,6 +1,7 @@
+import { createPublicKey } from "node:crypto";
 import { isBrokerError } from "@stele/wire";
 import { describe, expect, it } from "vitest";
-import { findPrivateKey } from "../lib/private-key.ts";
+import { findPrivateKey, toPrivateKey } from "../lib/private-key.ts";
 import { checkSecret, madeSecretBytes, readSecrets, rotateSecret, toSecret, validSecrets } from "./signing-secret.ts";
 
 const seed = Buffer.alloc(32, 7);
@@ -34,7 +35,8 @@ it("without a rotation, the stored text is the only valid secret", () => {
 });
 
 describe("a secret", () => {
-  const whole = `whsk_${Buffer.concat([seed, Buffer.alloc(32, 9)]).toString("base64")}`;
+  const publicKey = createPublicKey(toPrivateKey(seed)).export({ format: "der", type: "spki" }).subarray(-32);
+  const whole = `whsk_${Buffer.concat([seed, publicKey]).toString("base64")}`;
 
   it.each([symmetric(24), symmetric(25), symmetric(64), toSecret(new Uint8Array(madeSecretBytes)), privateKey, whole])(
     "is accepted by checkSecret: %s",
@@ -66,6 +68,7 @@ describe("a secret", () => {
     "whsk_AAAA",
     "whsk_no base64",
     `${privateKey}AAAA`,
+    `whsk_${Buffer.concat([seed, Buffer.alloc(32, 9)]).toString("base64")}`,
   ])(
     "is refused by checkSecret, with an error that tells how to make a secret and does not repeat it: %j",
     (secret) => {

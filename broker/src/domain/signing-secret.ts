@@ -1,5 +1,5 @@
 import { BrokerError } from "@stele/wire";
-import { findPrivateKey, privateKeyPrefix } from "../lib/private-key.ts";
+import { isPrivateKey, privateKeyPrefix } from "../lib/private-key.ts";
 
 /** The secrets that sign the callbacks of a subscription. */
 export interface SigningSecrets {
@@ -29,7 +29,7 @@ const secretCharactersMax = 94;
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 const forms =
-  `"secret" is neither ${symmetricPrefix} with the Base64 of ${secretBytesMin} to ${secretBytesMax} bytes nor ${privateKeyPrefix} with that of an Ed25519 private key. ` +
+  `"secret" is neither ${symmetricPrefix} with the Base64 of ${secretBytesMin} to ${secretBytesMax} bytes nor ${privateKeyPrefix} with that of an Ed25519 private key, alone or with its own public key. ` +
   `Make one: echo "${symmetricPrefix}$(openssl rand -base64 ${madeSecretBytes})"`;
 
 /** Every second secret has a "+", which form data and query strings decode to a space. */
@@ -54,7 +54,7 @@ export function toSecret(bytes: Uint8Array): string {
 /** Compares the length first: searching a megabyte would block the event loop. */
 function hasForm(secret: string): boolean {
   if (secret.length > secretCharactersMax) return false;
-  return isSymmetric(secret) || findPrivateKey(secret) !== undefined;
+  return isSymmetric(secret) || isPrivateKey(secret);
 }
 
 function isSymmetric(secret: string): boolean {

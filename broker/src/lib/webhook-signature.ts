@@ -1,5 +1,5 @@
-import { createHmac, createPrivateKey, type KeyObject, sign } from "node:crypto";
-import { findPrivateKey } from "./private-key.ts";
+import { createHmac, sign } from "node:crypto";
+import { findPrivateKey, toPrivateKey } from "./private-key.ts";
 
 const secretPrefix = "whsec_";
 const base64 =
@@ -22,13 +22,6 @@ export function signMessage(secret: string, { id, timestampSeconds, body }: Sign
     return `v1a,${sign(null, Buffer.concat([Buffer.from(head), body]), toPrivateKey(seed)).toString("base64")}`;
   }
   return `v1,${createHmac("sha256", toKey(secret)).update(head).update(body).digest("base64")}`;
-}
-
-/** Bytes before the 32 bytes of an Ed25519 private key in PKCS #8 (RFC 8410, section 7). */
-const keyHead = Buffer.from("302e020100300506032b657004220420", "hex");
-
-function toPrivateKey(seed: Buffer): KeyObject {
-  return createPrivateKey({ key: Buffer.concat([keyHead, seed]), format: "der", type: "pkcs8" });
 }
 
 function toKey(secret: string): Buffer {
