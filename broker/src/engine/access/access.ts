@@ -279,6 +279,12 @@ export class Access {
     return within(namesOf(principal), (topic) => rules.allows("subscribe", { groupId, topic }));
   }
 
+  /** The rules by which {@link receiverFor} decides: the same object while they do not change. Undefined if that is unknown. */
+  rulesFor(principal: Principal): object | undefined {
+    const isByToken = principal.kind === "known" && principal.token !== undefined;
+    return isByToken ? principal.rules : this.#policy.rulesOf(ownerOf(principal));
+  }
+
   #check(
     caller: Caller,
     named: Named | undefined,

@@ -41,6 +41,8 @@ export interface Policy {
   allows(caller: Caller, action: Action, scope: Scope): boolean;
   /** Whether events of a topic may reach an owner's sessions and subscriptions. Asked for each batch, so that delivery ends with the right. */
   mayReceive(owner: Owner, scope: Scope): boolean;
+  /** The rules by which {@link mayReceive} decides for an owner: the same object while they do not change. Undefined if the policy cannot tell. */
+  rulesOf(owner: Owner): object | undefined;
   /** Whether the broker may make callbacks for an owner's subscriptions at all. If not, the subscriptions keep their cursors. */
   mayDeliver(owner: Owner): boolean;
   /** The principal of an owner, with the rights that it has now. */
@@ -54,6 +56,7 @@ export const allowAll: Policy = {
   findWarning: () => undefined,
   allows: () => true,
   mayReceive: () => true,
+  rulesOf: () => undefined,
   mayDeliver: () => true,
   recall: () => anonymous,
 };

@@ -7,7 +7,7 @@ import { silentLogger } from "../../lib/logger.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
 import { testCaller } from "../testing/as-caller.ts";
-import { anonymous, type Caller } from "./caller.ts";
+import { anonymous, type Caller, toOwnerId } from "./caller.ts";
 import { KeyRing } from "./key-ring.ts";
 import { RuleSet } from "./rule-set.ts";
 import { RulesPolicy } from "./rules-policy.ts";
@@ -77,4 +77,32 @@ it("recalls a rejected principal for an owner that has neither a key nor lasting
   const { policy } = policyOf("acme");
   expect(policy.recall("acme/other" as never)).toMatchObject({ kind: "rejected" });
   expect(policy.recall("acme/shop" as never)).toMatchObject({ kind: "known", id: "acme/shop", tenant: "acme" });
+});
+
+it("the rules of an owner are the same object until a key or a role changes", async () => {
+  const clock = new VirtualClock();
+  const apiKeys = new MemoryApiKeys();
+  const parts = { apiKeys, roles, sha256, clock, time: new ForwardClock(clock), logger: silentLogger };
+  const ring = new KeyRing({ ...parts, onChecked: () => {} });
+  const policy = new RulesPolicy(ring, undefined);
+  const seen: (object | undefined)[] = [];
+  const look = async (): Promise<void> => {
+    await ring.refresh();
+    seen.push(policy.rulesOf(toOwnerId("shop", undefined)));
+  };
+  const key = { digest: "", principal: "shop", tenant: undefined, createdAt: 0, revokedAt: undefined };
+  await apiKeys.putRole({ name: "stored", rules: [{ effect: "allow", actions }] }, 10);
+  await look();
+  await apiKeys.insertApiKey({ ...key, id: "1", roles: ["stored"], expiresAt: undefined }, 10);
+  for (const _ of [1, 2]) await look();
+  await apiKeys.insertApiKey({ ...key, id: "2", roles: ["all"], expiresAt: clock.now() + 60_000 }, 10);
+  for (const _ of [1, 2]) await look();
+  await clock.advance(60_000);
+  for (const _ of [1, 2]) await look();
+  await apiKeys.putRole({ name: "stored", rules: [{ effect: "deny", actions }] }, 10);
+  for (const _ of [1, 2]) await look();
+  expect(seen[0]).toBeUndefined();
+  expect(seen[5]).toBe(seen[1]); // Only the first key counts again.
+  expect(new Set(seen).size).toBe(4);
+  expect([1, 3, 5, 7].every((index) => seen[index] === seen[index + 1])).toBe(true);
 });

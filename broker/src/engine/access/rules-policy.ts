@@ -70,6 +70,10 @@ export class RulesPolicy implements Policy {
     return this.#rulesOf(owner)?.allows("subscribe", scope) ?? true; // Without rules, mayDeliver is false, so nothing is delivered.
   }
 
+  rulesOf(owner: Owner): object | undefined {
+    return this.#rulesOf(owner)?.rules;
+  }
+
   mayDeliver(owner: Owner): boolean {
     return this.#keys.isAlive(owner) || this.#hasLasting(owner);
   }

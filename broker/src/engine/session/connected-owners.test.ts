@@ -80,3 +80,33 @@ it("ends no connection that left while others ended", async () => {
   expect(isLeft).toBe(true);
   expect(ended.length).toBeLessThan(connections / 10);
 });
+
+it("checks the filters of a tail again only when the rules of its principal have changed", () => {
+  let rules = {};
+  let checks = 0;
+  let isCovered = true;
+  const receiverFor = () => () => {
+    checks += 1;
+    return isCovered;
+  };
+  const access = { isAdmitted: () => true, rulesFor: () => rules, receiverFor } as unknown as Access; // All that ConnectedOwners calls for tails.
+  const slices = new TimeSlices({ monotonic: () => 0, soon: () => {} });
+  const tails = new ConnectedOwners({ access, clock: new VirtualClock(), limits: { willBytesMax: 0 }, slices });
+  const known = {
+    protocol: "Tail",
+    principal: { kind: "known", id: owner },
+    group: { id: "1" },
+    session: { filterSet: { all: [{ filter: "a" }] }, disconnect: () => {}, memberships: { checkRights: () => {} } },
+    peer: { ended: (why: string) => ended.push(why) },
+  } as unknown as Connected; // All fields that ConnectedOwners reads of a tail.
+  tails.add(known);
+  for (let times = 0; times < 3; times += 1) tails.check("all");
+  expect([checks, ended]).toEqual([1, []]);
+  rules = {};
+  tails.check("all");
+  expect([checks, ended]).toEqual([2, []]);
+  rules = {};
+  isCovered = false;
+  tails.check("all");
+  expect([checks, ended]).toEqual([3, ["refused"]]);
+});

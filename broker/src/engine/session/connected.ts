@@ -31,6 +31,8 @@ export interface Connected {
   readonly owner: NodeId | undefined;
   /** The principal that the session belongs to. The connection may be an admin's. */
   readonly ownedBy: string;
+  /** The rules that were last found to cover all filters of a tail. */
+  coveredBy?: object | undefined;
 }
 
 /** A caller that attaches to a session. */
@@ -82,11 +84,19 @@ export function isStillAdmitted(known: Connected, access: Access): boolean {
   return access.isAdmitted(known.principal) && mayTail(known, access);
 }
 
-/** A tail needs the right to all of its filters: its client could not notice that some events are missing. */
-function mayTail({ protocol, principal, group, session }: Connected, access: Access): boolean {
+/**
+ * A tail needs the right to all of its filters: its client could not notice that some events are missing. Checks the filters only if the rules have changed
+ * since the last check: a principal may have thousands of tails with a hundred filters each, and is also checked when its credential is about to expire.
+ */
+function mayTail(known: Connected, access: Access): boolean {
+  const { protocol, principal, group, session } = known;
   if (protocol !== "Tail") return true;
+  const rules = access.rulesFor(principal);
+  if (rules !== undefined && rules === known.coveredBy) return true;
   const mayReceiveAll = access.receiverFor(principal, group.id);
-  return session.filterSet.all.every(({ filter }) => mayReceiveAll(filter));
+  const isCovered = session.filterSet.all.every(({ filter }) => mayReceiveAll(filter));
+  known.coveredBy = isCovered ? rules : undefined;
+  return isCovered;
 }
 
 /**
