@@ -61,8 +61,11 @@ export class ReadingLoops implements Reading {
 
   async end(): Promise<void> {
     this.#ending.abort();
-    this.feed.close();
     this.#parts.waiting.wake();
+    // Ten thousand connections of one principal may end in one turn, and a feed may have a thousand filters to remove.
+    const slice = this.#parts.slices.pause();
+    if (slice !== undefined) await slice;
+    this.feed.close();
     await Promise.all([this.#live, this.#outside, this.#rejected]);
   }
 

@@ -1,9 +1,13 @@
 import { expect, it } from "vitest";
 import type { CallbackSubscription } from "../../domain/subscription.ts";
+import { DeliveryWindow } from "../../domain/delivery-window.ts";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { TimeSlices } from "../../lib/time-slices.ts";
 import type { DeliveryWorker } from "../deliver/delivery-worker.ts";
 import { DeliveryWorkers } from "../deliver/delivery-workers.ts";
+import type { Feed } from "../dispatch/feed.ts";
+import type { Connection } from "./connection.ts";
+import { ReadingLoops, type ReadingParts } from "./reading-loops.ts";
 import { readOnEach, stopEach } from "./session-slices.ts";
 
 const readers = 1_000;
@@ -61,4 +65,18 @@ it("stops thousands of callback workers in slices before a rollback", async () =
   expect(loop.steps).toBe(readers);
   expect(largest).toBeLessThan(readers / 10);
   expect([...workers.all()]).toEqual([]);
+});
+
+it("closes the feeds of thousands of sessions in slices when a key is revoked", async () => {
+  const loop = new SlowLoop();
+  // All that ReadingLoops uses of a feed that is caught up, and of a session with nothing else to deliver.
+  const feed = { isCaughtUp: true, peek: () => undefined, woken: async () => {}, close: loop.step } as unknown as Feed;
+  const idle = { retained: { isEmpty: true }, rejections: {}, waiting: { wake: () => {} } };
+  const parts = { ...idle, window: new DeliveryWindow(), slices: loop.slices } as unknown as ReadingParts;
+  const receiver = { give: () => {}, giveRetained: () => {}, failed: () => {} };
+  const reading = (): ReadingLoops => new ReadingLoops({} as Connection, feed, { parts, receiver });
+  const readings = Array.from({ length: readers }, reading);
+  const largest = await loop.largestTurn(async () => void (await Promise.all(readings.map((one) => one.end()))));
+  expect(loop.steps).toBe(readers);
+  expect(largest).toBeLessThan(readers / 10);
 });
