@@ -21,13 +21,13 @@ export interface IssuerKey {
 /**
  * Reads a JWK set (RFC 7517), or one public key in PEM. Leaves out keys that are not for signatures, symmetric keys, keys of unknown types, RSA
  * keys that are too short, and malformed keys: a malformed key without an identifier would otherwise be tried for every token. Of a private key in
- * a set it keeps only the public part.
+ * a set it keeps only the public part. Returns no key for a set without any: its issuer has withdrawn all keys.
  * @throws Error with a message for the operator.
  */
 export function parseIssuerKeys(text: string): readonly IssuerKey[] {
   const all = text.includes("-----BEGIN") ? [jwkOfPem(text)] : parseSet(text);
-  const usable = all.filter((key) => isUsable(key) && isWellFormed(key));
-  if (usable.length === 0)
+  const usable = all.filter((key): key is JWK => isObject(key) && isUsable(key) && isWellFormed(key));
+  if (usable.length === 0 && all.length > 0)
     throw new Error(
       "it contains no usable public key for signatures: each key is malformed, too short, of an unknown type or for another use",
     );
@@ -40,12 +40,16 @@ function jwkOfPem(text: string): JWK {
   return createPublicKey(text).export({ format: "jwk" });
 }
 
-function parseSet(text: string): readonly JWK[] {
+function parseSet(text: string): readonly unknown[] {
   const value = parseJson(text);
   const keys = typeof value === "object" && value !== null && "keys" in value ? value.keys : undefined;
   if (!Array.isArray(keys)) throw new Error('it is not a JWK set, which is an object with a list "keys"');
   if (keys.length > keysMax) throw new Error(`it has more than ${keysMax} keys`);
-  return keys.filter((key): key is JWK => typeof key === "object" && key !== null);
+  return keys;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
 }
 
 /** The error of `JSON.parse` would quote the text: the log and the health page must not show another file, such as a secret, that the settings name. */

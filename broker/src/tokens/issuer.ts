@@ -182,6 +182,7 @@ export class Issuer {
       if (this.#stopping.signal.aborted) return; // The read may have hung until long after the stop.
       if (text !== this.#text) this.#take(parseIssuerKeys(text), text);
       this.#readAt = startedAt;
+      if (this.#keys.length === 0) throw new Error("it is a set without keys, so no token of the issuer is accepted");
       this.#trouble.done();
     } catch (error) {
       if (!this.#stopping.signal.aborted) this.#trouble.failed(error);

@@ -242,6 +242,20 @@ describe("keys", () => {
     expect(await judge(issuer.sign(valid()))).toMatchObject({ status: "refused" });
   });
 
+  it("are no longer trusted, with a warning, a minute after the issuer removed all of them", async () => {
+    const verdict = await judge(issuer.sign(valid()));
+    documents[place] = '{"keys":[]}';
+    await clock.advance(60_000);
+    expect(verdict.status === "verified" && verifier.trusts(verdict)).toBe(false);
+    expect(changes).toBe(1);
+    expect(await judge(issuer.sign(valid()))).toMatchObject({ status: "undecided" });
+    expect(verifier.findWarning()).toContain("a set without keys");
+    documents[place] = toKeySet(issuer);
+    await clock.advance(5_000);
+    expect(await judge(issuer.sign(valid()))).toMatchObject({ status: "verified" });
+    expect(verifier.findWarning()).toBeUndefined();
+  });
+
   it("that cannot be read again are trusted for an hour, with a warning; after that, no token is verified until a read succeeds", async () => {
     const token = await issuer.sign({ exp: seconds() + 100_000 });
     documents[place] = undefined;
@@ -298,7 +312,13 @@ describe("keys", () => {
 
   it("stay unchanged if the new document is malformed or has only secret or short keys", async () => {
     const short = generateKeyPairSync("rsa", { modulusLength: 1024 }).publicKey.export({ format: "jwk" });
-    for (const text of ["<html>", "{}", '{"keys":[{"kty":"oct","k":"AAAA"}]}', JSON.stringify({ keys: [short] })]) {
+    for (const text of [
+      "<html>",
+      "{}",
+      '{"keys":[null]}',
+      '{"keys":[{"kty":"oct","k":"AAAA"}]}',
+      JSON.stringify({ keys: [short] }),
+    ]) {
       documents[place] = text;
       await clock.advance(60_000);
       expect(verifier.findWarning(), text).toContain(place);
