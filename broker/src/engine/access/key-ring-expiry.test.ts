@@ -4,6 +4,7 @@ import { ForwardClock } from "../../lib/forward-clock.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
+import { formatKeyCredential } from "./credential.ts";
 import { KeyRing } from "./key-ring.ts";
 
 const secondMs = 1_000;
@@ -71,4 +72,32 @@ it("reads thousands of keys once at its start, and then only those that change",
   await ring.stop();
   expect(reads.length).toBeGreaterThan(10);
   expect(reads.filter((after) => after === 0)).toHaveLength(1);
+});
+
+it("refuses a connection's key for ever once it was revoked, even if its row is pruned and its principal has another key", async () => {
+  const { clock, apiKeys, ring } = await startRing();
+  const [id, secret] = ["d".repeat(16), "s".repeat(43)];
+  const own = {
+    principal: "d",
+    tenant: undefined,
+    roles: [],
+    createdAt: 0,
+    expiresAt: undefined,
+    revokedAt: undefined,
+  };
+  for (const key of [id, "another"]) await apiKeys.insertApiKey({ id: key, digest: secret, ...own }, 10);
+  await clock.advance(secondMs);
+  const principal = ring.authenticate(formatKeyCredential({ id, secret }));
+  expect(ring.findFault(principal)).toBeUndefined();
+  await apiKeys.revokeApiKey(id, clock.now());
+  await clock.advance(secondMs);
+  expect(ring.findFault(principal)).toBe("the key is revoked");
+  await apiKeys.pruneApiKeys(clock.now(), { keepsOwners: false });
+  // So many keys that the ring looks for pruned ones.
+  for (let number = 0; number < 1_000; number += 1)
+    await apiKeys.insertApiKey({ id: `${number}`, digest: "", ...own }, 2_000);
+  await clock.advance(2 * secondMs);
+  expect(ring.authenticate(formatKeyCredential({ id, secret }))).toMatchObject({ kind: "rejected" });
+  expect(ring.findFault(principal)).toBe("the key has ended");
+  await ring.stop();
 });

@@ -165,8 +165,10 @@ export class KeyRing {
 
   /** Judges by the last read: a key expires even while the table cannot be read. */
   #findKnownFault(principal: Known): string | undefined {
-    const key = this.#entries.get(principal.keyId ?? "")?.key;
-    if (key === undefined) return this.isAlive(principal.id) ? undefined : "no key of its owner is valid any more";
+    if (principal.keyId === undefined)
+      return this.isAlive(principal.id) ? undefined : "no key of its owner is valid any more";
+    const key = this.#entries.get(principal.keyId)?.key;
+    if (key === undefined) return "the key has ended"; // Its row was pruned, and a connection still has its principal.
     if (key.revokedAt !== undefined) return "the key is revoked";
     if (this.#isExpired(key)) return "the key is expired";
     if (this.#lacking.has(principal.id)) return "a key of its owner has a role that does not exist";
