@@ -46,6 +46,34 @@ it("caches no decision about a text that is too long for a topic or a group", ()
   expect(rules.allows("publish", { groupId: "1", topic: "a" })).toBe(false);
 });
 
+it("keeps nothing of a request but the topic of a decision", () => {
+  const rules = new RuleSet([{ effect: "allow", actions: ["read"] }]);
+  const before = usedBytes();
+  for (let number = 10; number < 60; number += 1) {
+    const request = Buffer.alloc(mebibyte, String(number)).toString();
+    expect(rules.allows("read", { groupId: "1", topic: request.slice(0, 100) })).toBe(true);
+  }
+  expect(usedBytes() - before).toBeLessThan(10 * mebibyte);
+});
+
+it("caches a bounded number of decisions, however many sets there are", () => {
+  const before = usedBytes();
+  const sets = Array.from({ length: 4_000 }, () => new RuleSet([{ effect: "allow", actions: ["read"] }]));
+  let allowed = 0;
+  for (const [number, rules] of sets.entries()) {
+    for (let topic = 0; topic < 100; topic += 1)
+      if (rules.allows("read", { groupId: "1", topic: `${number} ${topic}`.padEnd(256, "x") })) allowed += 1;
+  }
+  expect(usedBytes() - before).toBeLessThan(60 * mebibyte);
+  expect(allowed).toBe(sets.length * 100);
+});
+
+it("tells a group from the beginning of a topic", () => {
+  const rules = new RuleSet([{ effect: "allow", actions: ["read"], groupId: "1", filter: "2a" as TopicFilter }]);
+  expect(rules.allows("read", { groupId: "1", topic: "2a" })).toBe(true);
+  expect(rules.allows("read", { groupId: "12", topic: "a" })).toBe(false);
+});
+
 function usedBytes(): number {
   setFlagsFromString("--expose-gc");
   const collect: unknown = runInNewContext("gc");

@@ -1,9 +1,18 @@
 import { type BoundRule, isAllowed, type RuleAction, type RuleScope } from "../../domain/access-rule.ts";
 import { groupIdCharactersMax } from "../../domain/group-id.ts";
 import { topicCharactersMax } from "../../domain/topic-name.ts";
+import { copyOf } from "../../lib/copy-of.ts";
 
 /** Maximum number of decisions that a set of rules caches. One more empties the cache. */
 const decisionsKeptMax = 100;
+/** Maximum number of decisions that all sets cache together, about 500 bytes each. One more empties the cache of the set that began its cache first. */
+const allDecisionsKeptMax = 100_000;
+/** Maximum number of sets that cache decisions. One more empties the cache of the set that began its cache first. */
+const setsKeptMax = 10_000;
+
+/** The sets that cache decisions, in the order in which they began: a client may have thousands of tokens, each with a set of its own. */
+const keeping = new Set<RuleSet>();
+let allKeptCount = 0;
 
 interface Decided {
   readonly action: RuleAction;
@@ -49,15 +58,23 @@ export class RuleSet {
 
   #keep({ action, groupId, topic }: Decided, decision: boolean): void {
     if (this.#keptCount >= decisionsKeptMax) this.#forget();
+    const [first] = keeping;
+    const isFull = allKeptCount >= allDecisionsKeptMax || (keeping.size >= setsKeptMax && !keeping.has(this));
+    if (isFull && first !== undefined) first.#forget();
     const byGroup = this.#kept.get(action) ?? new Map<string, Map<string, boolean>>();
     const byTopic = byGroup.get(groupId) ?? new Map<string, boolean>();
-    this.#kept.set(action, byGroup.set(groupId, byTopic.set(topic, decision)));
+    // Copies: a topic may be a part of the text of a request, which it would keep in memory.
+    this.#kept.set(action, byGroup.set(copyOf(groupId), byTopic.set(copyOf(topic), decision)));
     this.#keptCount += 1;
+    allKeptCount += 1;
+    keeping.add(this);
   }
 
   #forget(): void {
     this.#kept.clear();
+    allKeptCount -= this.#keptCount;
     this.#keptCount = 0;
+    keeping.delete(this);
   }
 }
 
