@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { BrokerError } from "@stele/wire";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -62,5 +64,21 @@ describe("addEncodedPairs", () => {
         else expect([...parse(encoded)]).toEqual(expected);
       }),
     );
+  });
+
+  it("keeps the rest of a long body in memory for none of its short parameters", () => {
+    setFlagsFromString("--expose-gc");
+    const collect = runInNewContext("gc") as () => void; // The flag gives the context this function.
+    const topics: (string | undefined)[] = [];
+    const usedBytes = (): number => {
+      collect();
+      return process.memoryUsage().heapUsed;
+    };
+    const before = usedBytes();
+    for (let number = 10; number < 30; number += 1) {
+      topics.push(parse(`topic=number/${number}/of/several&pad=${"p".repeat(1_000_000)}`).get("topic"));
+    }
+    expect(usedBytes() - before).toBeLessThan(2_000_000); // not 20 MB
+    expect(topics).toHaveLength(20);
   });
 });
