@@ -39,7 +39,12 @@ export class AccessWatch {
     this.#isRunning = true;
     const due = this.#due;
     this.#due = new Set();
-    for (const owner of due) await this.#suspendOf(owner);
+    for (const owner of due) {
+      await this.#suspendOf(owner);
+      // After a change of an issuer's keys, every owner is due: there may be 100,000.
+      const pause = this.#options.slices.pause();
+      if (pause !== undefined) await pause;
+    }
     this.#isRunning = false;
   }
 
