@@ -48,7 +48,7 @@ export function addConnectionFlags(command: Command): Command {
 
 /**
  * `retries` is how often the client repeats a failed call; its default if undefined.
- * @throws UsageError for a context that does not exist, an unreadable key file, or an invalid URL.
+ * @throws UsageError for a context that does not exist, an unreadable key file, an invalid URL, or a blank group.
  */
 export function openSession(flags: ConnectionFlags, io: CliIo, retries?: number): Session {
   const output = new Output(io, flags.output);

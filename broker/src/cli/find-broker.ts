@@ -23,8 +23,13 @@ interface BrokerAddress {
 
 export const urlDefault = "http://127.0.0.1:8080";
 
-/** Finds the broker by flags, contexts and environment. @throws UsageError for a context that does not exist, an unreadable key file, or an invalid URL. */
+/**
+ * Finds the broker by flags, contexts and environment.
+ * @throws UsageError for a context that does not exist, an unreadable key file, an invalid URL, or a blank group.
+ */
 export function findBroker(flags: BrokerFlags, contexts: Contexts, env: CliIo["env"]): BrokerAddress {
+  // An unset variable of a script, as in `subs pause --all --group "$GROUP"`, must not widen a command to all groups.
+  if (flags.group?.trim() === "") throw new UsageError("--group is blank: name a group, or leave the flag out");
   const address = toOptions(flags, findContext(flags, contexts, env), env);
   checkHttpUrl(address.url, "the address of the broker");
   checkHttpUrl(address.adminUrl ?? address.url, "the address for operators");

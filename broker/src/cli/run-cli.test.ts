@@ -117,6 +117,7 @@ it.each([
     0,
     ["/admin/v1/subscriptions/pause?all=true&groupId=1&limit=500"],
   ],
+  ["refuses a blank --group, which would pause the subscriptions of all groups", ["--group", "", "--all"], 2, []],
   ["accepts --group beside identifiers", ["a", "--group", "1"], 0, ["/admin/v1/subscriptions/a/pause"]],
 ])("subs pause: %s", async (...[, flags, code, done]) => {
   expect(await run(["subs", "pause", ...flags], {})).toMatchObject({ code });
