@@ -32,10 +32,14 @@ describe("stele listen", () => {
     expect(stderr).toContain("stele: 2 of 2 callbacks were not accepted\n");
   });
 
-  it("stele listen says that it cannot call a port that fetch blocks", async () => {
+  it("stele listen says that callbacks may not reach a port that fetch blocks, as the broker does", async () => {
     const { code, stdout } = await forward("blocked", "http://127.0.0.1:10080/hook");
     expect(code).toBe(1);
-    expect(stdout).toContain('"error":"this command cannot call that port"');
+    expect(stdout).toContain('"error":"callbacks may not reach that port"');
+    const subscribed = await fetch(
+      `${running().broker.url}/rest/subscribe?topic=blocked&url=${encodeURIComponent("http://127.0.0.1:10080/hook")}`,
+    );
+    expect(await subscribed.text()).toContain("callbacks may not reach port 10080");
   });
 
   it("stele listen exits with 1 if the receiver refuses one of two callbacks", async () => {

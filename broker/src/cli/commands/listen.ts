@@ -125,7 +125,7 @@ function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return "no answer";
   if (error.name === "AbortError") return "the command was ended before the answer";
   if (error.name === "TimeoutError") return `no answer in ${answerTimeoutMs / 1_000} s`;
-  if (isBlockedPort(error.cause)) return "this command cannot call that port"; // A broker calls receivers there.
+  if (isBlockedPort(error.cause)) return "callbacks may not reach that port"; // The broker refuses it at subscribe.
   return describeNetworkFailure(error.cause instanceof Error ? error.cause : error);
 }
 
