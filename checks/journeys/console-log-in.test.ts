@@ -44,6 +44,23 @@ describe.runIf(canRunChromium)("people who log in to the console through an iden
     await dialogOf(page).waitFor();
   });
 
+  it("a tail shows no further event once somebody has logged out in another tab", async () => {
+    const page = await browser.open(`${world.consoleUrl}/tail?topic=orders`);
+    await logIn(page, "clerk");
+    await page.getByText(/^Live/).waitFor();
+    const other = await page.context().newPage();
+    await other.goto(`${world.consoleUrl}/`);
+    await logOut(other);
+    await page.evaluate("window.dispatchEvent(new Event('visibilitychange'))");
+    await dialogOf(page).waitFor();
+    await page.getByText(/^Paused/).waitFor();
+    await logIn(other, "clerk");
+    await other.getByText("acme/clerk", { exact: true }).waitFor();
+    await page.evaluate("window.dispatchEvent(new Event('visibilitychange'))");
+    await page.getByText(/^Live/).waitFor();
+    await page.context().close();
+  });
+
   it("people return to the draft of the link that they opened", async () => {
     const page = await browser.open(`${world.consoleUrl}/#topic=drafted&content=x`);
     await logIn(page, "clerk");

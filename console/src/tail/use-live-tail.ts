@@ -5,21 +5,23 @@ import { LiveTail, type TailQuery } from "./live-tail.ts";
 const onFrame = (action: () => void): void => void requestAnimationFrame(action);
 
 /**
- * A tail that runs while its component is shown, and keeps the newest `eventsMax` events. A change of the query, or a new client (another key or another
- * log-in), starts a new tail.
+ * A tail that runs while its component is shown and the broker accepts the caller, and keeps the newest `eventsMax` events. A change of the query, or a new
+ * client (another key or another log-in), starts a new tail.
  */
 export function useLiveTail({ topic, after, filter, groupId }: TailQuery, eventsMax?: number): LiveTail {
   const session = useSession();
-  const { tailer } = useSessionState();
+  const { tailer, isKeyWanted } = useSessionState();
   const tail = useMemo(
     () => new LiveTail(tailer, { topic, after, filter, groupId }, { onFrame, eventsMax }),
     [tailer, topic, after, filter, groupId, eventsMax],
   );
   useSyncExternalStore(tail.subscribe, tail.version);
   useEffect(() => {
+    // The connection of a tail outlives a log-out in another tab.
+    if (isKeyWanted) return undefined;
     tail.resume();
     return () => tail.stop();
-  }, [tail]);
+  }, [tail, isKeyWanted]);
   const { status } = tail;
   useEffect(() => {
     if (status.name === "failed") session.noteFailure(status.error);
