@@ -97,6 +97,7 @@ export async function runOnKeys(
   { words, ownFlags, createsFolder, env, now }: CommandCall,
   task: (keys: ApiKeys, context: { readonly config: Config; readonly read: CommandWords }) => Promise<CommandDone>,
 ): Promise<CommandOutcome> {
+  let newFile: string | undefined;
   try {
     const read = readWords(words, ownFlags);
     const loaded = loadConfig({ env, argv: read.settings, readFile: (path) => readFileSync(path, "utf8"), version });
@@ -104,23 +105,28 @@ export async function runOnKeys(
     if (loaded.status !== "loaded") return { exitCode: 0, output: loaded.output, problem: "" };
     const { config } = loaded;
     const file = resolve(config.dataDir, "keys.sqlite");
-    const isFirst = createsFolder && !isClustered(config) && !existsSync(file);
+    if (createsFolder && !isClustered(config) && !existsSync(file)) newFile = file;
     const { output, result, change } = await onKeys(config, createsFolder, (keys) => task(keys, { config, read }));
-    const note = isFirst ? `stele ${name}: created ${file}, which only a broker with this data folder reads\n` : "";
     const problem = change === undefined ? "" : auditCommand(config, { ...change, time: now() });
     return {
       exitCode: 0,
       output: read.format === "table" ? output : toJsonText(read.format, result),
-      problem: note + problem,
+      problem: noteOf(name, newFile) + problem,
     };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return {
       exitCode: error instanceof UsageError || error instanceof WrongFormat ? 2 : 1,
       output: "",
-      problem: `stele ${name}: ${reason}\n`,
+      problem: `${noteOf(name, newFile)}stele ${name}: ${reason}\n`,
     };
   }
+}
+
+/** Names a file that this command has created. Also after a refusal: a second try in the wrong folder would find the file, and say nothing. */
+function noteOf(name: string, newFile: string | undefined): string {
+  if (newFile === undefined || !existsSync(newFile)) return "";
+  return `stele ${name}: created ${newFile}, which only a broker with this data folder reads\n`;
 }
 
 async function onKeys<Result>(

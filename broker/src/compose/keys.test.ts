@@ -112,6 +112,20 @@ it("names the file that the first key creates, and says that only a broker with 
   expect((await runKeys(create, { env: {}, now })).problem).toBe("");
 });
 
+it("names the file that a refused command has created, since the next command says nothing of it", async () => {
+  const dataDir = join(folder, "first");
+  const create = ["create", "--principal", "shop", "--role", "missing", "--data-dir", dataDir];
+  const { exitCode, problem } = await runKeys(create, { env: {}, now });
+  expect({ exitCode, problem }).toEqual({
+    exitCode: 2,
+    problem: expect.stringMatching(
+      /^stele key: created .+\/first\/keys\.sqlite, .+\nstele key: --role missing is none/,
+    ),
+  });
+  const unusable = ["create", "--data-dir", join(dataDir, "keys.sqlite")];
+  expect((await runKeys(unusable, { env: {}, now })).problem).not.toContain("created");
+});
+
 it.runIf(process.getuid?.() === 0).each<[typeof runKeys, ...string[]]>([
   [runKeys, "create", "--principal", "shop", "--role", "admin"],
   [runKeys, "create", "--principal", "shop", "--role", "missing"],
