@@ -115,11 +115,13 @@ describe("a client", () => {
     expect(listening).toHaveBeenCalledOnce();
   });
 
-  it("rejects a key that no header can carry, and leaves the key out of the message", async () => {
+  it("rejects a key or a place that no header can carry, and leaves the key out of the message", async () => {
     const { requests, fetch } = answering(() => new Response());
     const failure = await new Stele({ url, fetch, key: "secret\nkey" }).exist("t").catch(String);
     expect(failure).toContain("no header can carry");
     expect(failure).not.toContain("secret");
+    const misplaced = new Stele({ url, fetch }).subscribe("t", { place: "€" }).opened();
+    await expect(misplaced).rejects.toThrow("or the place has characters");
     expect(requests).toEqual([]);
   });
 

@@ -250,7 +250,7 @@ function toHeaders(values: Readonly<Record<string, string>>): Headers {
   try {
     return new Headers(values);
   } catch {
-    throw new SteleError("key or traceparent has characters that no header can carry", {
+    throw new SteleError("the key, the traceparent or the place has characters that no header can carry", {
       retry: false,
       wasRefused: true,
     });
