@@ -4,19 +4,23 @@ import { Output, type RowsOptions } from "./output.ts";
 
 const columns = [{ title: "N", of: (row: number) => row }];
 
+/** A stream, and the text that was written to it. */
+function textStream(isTTY: boolean) {
+  let text = "";
+  const write = (chunk: string | Uint8Array, done: () => void): void => {
+    text += String(chunk);
+    done();
+  };
+  return { stream: { isTTY, write }, read: () => text };
+}
+
 /** The text that `Output.rows` writes to stdout for these rows. With `fails`, the source throws after the last row. */
 async function written(
   format: OutputFormat,
   rows: readonly number[],
   options: RowsOptions<number> & { fails?: boolean } = {},
 ) {
-  let text = "";
-  const stream = {
-    write: (chunk: string | Uint8Array, done: () => void) => {
-      text += String(chunk);
-      done();
-    },
-  };
+  const { stream, read } = textStream(false);
   const io = { env: {}, stdout: stream, stderr: stream };
   const source = async function* () {
     yield* rows;
@@ -24,7 +28,7 @@ async function written(
   };
   const writing = new Output(io, format).rows(source(), columns, options);
   await (options.fails ? expect(writing).rejects.toThrow("the end") : writing);
-  return text;
+  return read();
 }
 
 describe("Output.rows", () => {
@@ -42,4 +46,20 @@ describe("Output.rows", () => {
   it("writes complete JSON if the source fails after some rows", async () => {
     expect(JSON.parse(await written("json", [1, 2], { fails: true }))).toEqual([1, 2]);
   });
+});
+
+/** U+009B begins a command of a terminal, as ESC [ does. */
+const hostile = { value: "\u009b31m\u202e\n" };
+
+it.each<[string, (output: Output) => Promise<unknown>]>([
+  ["rows", (output) => output.rows([hostile], [])],
+  ["record", (output) => output.record(hostile, [])],
+  ["json", (output) => output.json(hostile)],
+])("Output.%s escapes the control characters in JSON on a terminal only", async (_, write) => {
+  for (const isTTY of [true, false]) {
+    const { stream, read } = textStream(isTTY);
+    await write(new Output({ env: {}, stdout: stream, stderr: stream }, "json"));
+    expect([JSON.parse(read())].flat()).toEqual([hostile]);
+    expect(/[\u009b\u202e]/.test(read())).toBe(!isTTY);
+  }
 });

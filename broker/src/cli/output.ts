@@ -1,5 +1,5 @@
 import { type OutputFormat, toJsonText } from "../lib/output-format.ts";
-import { toPrintable } from "../lib/printable.ts";
+import { toEscapedJson, toPrintable } from "../lib/printable.ts";
 import { startProgress } from "../lib/progress.ts";
 import { type CliIo, write, writeUntil } from "./io.ts";
 
@@ -66,12 +66,12 @@ export class Output {
 
   /** One object that has no form as a table. */
   json(value: object): Promise<void> {
-    return this.#text(toJsonText(this.#format === "table" ? "json" : this.#format, value));
+    return this.#json(toJsonText(this.#format === "table" ? "json" : this.#format, value));
   }
 
   /** One object: as a table, a line for each field. */
   async record<Value extends object>(value: Value, fields: readonly Column<Value>[]): Promise<void> {
-    if (this.#format !== "table") return this.#text(toJsonText(this.#format, value));
+    if (this.#format !== "table") return this.#json(toJsonText(this.#format, value));
     const width = Math.max(...fields.map(({ title }) => title.length));
     for (const field of fields) {
       const text = toCell(field, value);
@@ -90,7 +90,7 @@ export class Output {
     let count = 0;
     try {
       for await (const row of rows) {
-        await this.#text(isArray ? `${count === 0 ? "[\n  " : ",\n  "}${toJson(row)}` : `${toJson(row)}\n`);
+        await this.#json(isArray ? `${count === 0 ? "[\n  " : ",\n  "}${toJson(row)}` : `${toJson(row)}\n`);
         count += 1;
       }
     } finally {
@@ -133,6 +133,11 @@ export class Output {
 
   #line(text: string): Promise<void> {
     return this.#text(`${text}\n`);
+  }
+
+  /** JSON has a stranger's C1 control characters as they are, and a terminal obeys them. A file or a program gets the text unchanged. */
+  #json(text: string): Promise<void> {
+    return this.#text(this.#io.stdout.isTTY === true ? toEscapedJson(text) : text);
   }
 
   #text(text: string | Uint8Array): Promise<void> {

@@ -13,9 +13,9 @@ export function toEscaped(text: string): string {
   return text.replaceAll(unprintable, escape);
 }
 
-/** As {@link toEscaped}, for the text of a JSON value without line breaks: it stays the text of the same value. */
+/** As {@link toEscaped}, for the text of JSON values: it stays the text of the same values. Keeps line breaks, which are only between values. */
 export function toEscapedJson(json: string): string {
-  return json.replaceAll(unprintable, escapeInJson);
+  return json.replaceAll(unprintable, (character) => (character === "\n" ? character : escapeInJson(character)));
 }
 
 function escapeInJson(character: string): string {
