@@ -115,6 +115,26 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     await page.context().close();
   });
 
+  it("a view that the key may not see asks again only if somebody comes back, since the broker logs each refusal", async () => {
+    const page = await browser.open(`${operatorsUrl()}/console/subscriptions`);
+    await giveKey(page, clerk);
+    const refused = page.getByRole("alert").getByText("not allowed: administer (100702)");
+    await refused.waitFor();
+    await page.clock.install();
+    await page.reload();
+    await refused.waitFor();
+    let asked = 0;
+    page.on("request", (request) => (asked += request.url().includes("/admin/") ? 1 : 0));
+    const rights = page.waitForRequest(/\/access$/);
+    await page.clock.runFor(61_000);
+    await rights;
+    expect(asked).toBe(0);
+    const again = page.waitForRequest(/\/admin\//);
+    await page.evaluate("window.dispatchEvent(new Event('visibilitychange'))");
+    await again;
+    await page.context().close();
+  });
+
   it.each([
     ["overview", "Ready: the broker takes and delivers events."],
     ["cluster view", "Ready"],

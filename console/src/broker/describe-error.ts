@@ -10,6 +10,11 @@ export function describeError(error: unknown): string {
   return [code === undefined ? message : `${message} (${code})`, ...hints, ...adviceFor(error)].join(" — ");
 }
 
+/** Whether the key lacks the right to make the call. */
+export function isDenied(error: unknown): boolean {
+  return error instanceof SteleError && error.code === accessDenied;
+}
+
 /** Whether this port of the broker does not serve the call. */
 export function isServedElsewhere(error: unknown): error is SteleError {
   return (
@@ -18,7 +23,7 @@ export function isServedElsewhere(error: unknown): error is SteleError {
 }
 
 function adviceFor(error: SteleError): readonly string[] {
-  if (error.code === accessDenied) return ["your key lacks the right to do this; an operator can grant it"];
+  if (isDenied(error)) return ["your key lacks the right to do this; an operator can grant it"];
   if (!isServedElsewhere(error)) return [];
   return [
     error.message.includes("/admin/")

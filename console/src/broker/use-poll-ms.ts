@@ -1,6 +1,15 @@
+import { isDenied } from "./describe-error.ts";
 import { useSessionState } from "./session-context.tsx";
 
-/** The interval of a poll. False while the broker refuses the key: each call would only add a refusal to the broker's log and audit log. */
-export function usePollMs(ms: number): number | false {
-  return useSessionState().isKeyWanted ? false : ms;
+interface PolledQuery {
+  readonly state: { readonly error: unknown };
+}
+
+/**
+ * The interval of a poll. False while the broker refuses the key or the call: each call would only add a refusal to the broker's log and audit log. Somebody who
+ * comes back to the tab asks again.
+ */
+export function usePollMs(ms: number): (query: PolledQuery) => number | false {
+  const { isKeyWanted } = useSessionState();
+  return ({ state }) => (isKeyWanted || isDenied(state.error) ? false : ms);
 }
