@@ -163,6 +163,27 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await page.context().close();
   });
 
+  it("the console says that a skip whose answer was lost may have taken effect, since another one would skip another event", async () => {
+    const receiver = await newReceiver((_attempt, response) => response.writeHead(500).end());
+    await world.client.open("lost");
+    const id = await world.client.subscribe({ topic: "lost", url: receiver.url });
+    for (const content of ["1", "2"]) await world.client.publish("lost", content);
+    const page = await browser.open(view(`subscriptions/${id}`));
+    await unlock(page);
+    await page.route(/\/skip\?dryRun=false/, async (route) => {
+      await route.fetch();
+      await route.abort();
+    });
+    await page.getByRole("button", { name: "Skip lost" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText(/^1 event will never be delivered/).waitFor();
+    await dialog.getByRole("button", { name: "Skip" }).click();
+    await dialog.getByRole("alert").getByText("does not answer").waitFor();
+    await dialog.getByText("The order may have taken effect").waitFor();
+    await page.getByText("Waiting1 event").waitFor();
+    await page.context().close();
+  });
+
   it("the console fills in a publish from a template, or from a link to a draft, which publishes nothing by itself", async () => {
     const page = await browser.open(view(""));
     const form = page.getByRole("region", { name: "Publish" });

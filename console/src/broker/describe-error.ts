@@ -10,6 +10,11 @@ export function describeError(error: unknown): string {
   return [code === undefined ? message : `${message} (${code})`, ...hints, ...adviceFor(error)].join(" — ");
 }
 
+/** Whether a failed call may have taken effect. */
+export function isUnknown(error: unknown): boolean {
+  return error instanceof SteleError && !error.wasRefused;
+}
+
 /** Whether the key lacks the right to make the call. */
 export function isDenied(error: unknown): boolean {
   return error instanceof SteleError && error.code === accessDenied;

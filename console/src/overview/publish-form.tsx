@@ -1,13 +1,14 @@
 import type { FormEvent, ReactNode } from "react";
 import { Link } from "wouter";
 import { isJson as isJsonText } from "../inspector/json-tokens.ts";
+import { isUnknown } from "../broker/describe-error.ts";
 import { useLockReason } from "../broker/use-rights.ts";
 import { Failure } from "../ui/failure.tsx";
 import type { Draft } from "./commands.ts";
 import { DraftCommands } from "./draft-commands.tsx";
 import { TemplateBar } from "./template-bar.tsx";
 import { useDraft } from "./use-draft.ts";
-import { isTopicMissing, isUnknown, newPublishKey, type PublishRequest, usePublish } from "./use-publish.ts";
+import { isTopicMissing, newPublishKey, type PublishRequest, usePublish } from "./use-publish.ts";
 
 export function PublishForm(): ReactNode {
   const [draft, setDraft] = useDraft();

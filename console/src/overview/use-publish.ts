@@ -18,11 +18,6 @@ export function newPublishKey(): string {
   return crypto.getRandomValues(new Uint32Array(4)).join("-");
 }
 
-/** Whether a failed publish may have put its event on the chain. */
-export function isUnknown(error: unknown): boolean {
-  return error instanceof SteleError && !error.wasRefused;
-}
-
 export function usePublish(): UseMutationResult<Published, Error, PublishRequest> {
   const stele = useStele();
   const queries = useQueryClient();

@@ -1,6 +1,7 @@
 import type { OrderTarget, Place } from "@stele/client";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
+import { isUnknown } from "../broker/describe-error.ts";
 import { useStele } from "../broker/session-context.tsx";
 import { formatCounted } from "../lib/format.ts";
 import { Dialog } from "../ui/dialog.tsx";
@@ -51,6 +52,9 @@ export function OrderDialog({ name, target, subject, onDone, onClose }: OrderDia
     <Dialog title={`${orderTitles[name]}: ${subject}`} onClose={onClose}>
       {isPlaceOrder(name) ? <TimeLine name={name} target={target} onChoose={choose} /> : null}
       <Failure error={preview.error ?? order.error} />
+      {isUnknown(order.error) ? (
+        <p className="note">The order may have taken effect. Look at the subscription before you give it again.</p>
+      ) : null}
       {preview.data === undefined ? (
         <p role="status">{preview.error === null ? "Counting the events …" : null}</p>
       ) : (
