@@ -124,6 +124,19 @@ it.each([
   expect(sent).toEqual(done);
 });
 
+it.each([
+  ["says that a skip whose answer was lost may have taken effect", [], "UND_ERR_SOCKET", true],
+  ["says nothing of the kind if the broker got no skip", [], "CERT_HAS_EXPIRED", false],
+  ["says nothing of the kind of a dry run", ["--dry-run"], "UND_ERR_SOCKET", false],
+])("subs skip: %s, since another one would skip another event", async (...[, flags, code, isDoubtful]) => {
+  vi.stubGlobal("fetch", () =>
+    Promise.reject(new TypeError("fetch failed", { cause: Object.assign(new Error(), { code }) })),
+  );
+  const { code: exitCode, stderr } = await run(["subs", "skip", "a", ...flags], {});
+  expect(exitCode).toBe(1);
+  expect(stderr.includes("the order may have taken effect")).toBe(isDoubtful);
+});
+
 describe("pub, ended by Ctrl-C while a request is under way,", () => {
   it.each([
     { name: "says that the outcome is unknown", flags: [], advice: "look at the topic before", key: {} },

@@ -1,5 +1,6 @@
-import type { Order, OrderTarget, SubscriptionSearch } from "@stele/client";
+import { type Order, type OrderTarget, SteleError, type SubscriptionSearch } from "@stele/client";
 import type { Command } from "commander";
+import { describeError } from "../describe-error.ts";
 import { type CliIo, CommandFailed, UsageError } from "../io.ts";
 import type { Column } from "../output.ts";
 import { parseCount, parseDuration } from "../parse.ts";
@@ -129,15 +130,25 @@ function defineOrder(
           }
         }
       };
-      await output.rows(results(), [
+      const rows = output.rows(results(), [
         { title: "SUBSCRIPTION", of: ({ id }) => id },
         { title: "EVENTS", of: ({ events }) => events },
         { title: "LEFT", of: ({ letters }) => letters?.left },
         { title: "REFUSED", of: ({ error, letters }) => error?.detail ?? letters?.failure?.reason },
       ]);
+      await rows.catch((error: unknown) => {
+        throw dryRun ? error : withDoubt(error);
+      });
       if (refused > 0) throw new CommandFailed(`${refused} subscriptions refused the order`);
     },
   });
+}
+
+/** The failure of an order whose answer was lost: if somebody repeats a skip that took effect, it skips another event. */
+function withDoubt(error: unknown): unknown {
+  if (!(error instanceof SteleError) || error.wasRefused) return error;
+  const advice = "the order may have taken effect: look at the subscription before you repeat it";
+  return new CommandFailed(`${describeError(error)}; ${advice}`, { cause: error });
 }
 
 function placeExample(name: OrderName): string {
