@@ -1,15 +1,12 @@
-import type { GroupLease } from "../../ports/coordinator.ts";
 import { Admission, type AdmissionOptions } from "./admission.ts";
-import { Follower, type FollowerOptions } from "./follower.ts";
 import { GroupRole, type GroupRoleOptions } from "./group-role.ts";
 import { LoneRole, type LoneRoleOptions } from "./lone-role.ts";
 import { Restarter, type RestarterOptions } from "./restarter.ts";
 import type { Role } from "./role.ts";
-import { Watcher, type WatcherOptions } from "./watcher.ts";
+import { Watcher } from "./watcher.ts";
 
-export type RoleOptions = Omit<LoneRoleOptions, "lease" | "onIndexed" | "rollBack" | "restart" | "restarter"> &
+export type RoleOptions = Omit<LoneRoleOptions, "lease" | "restarter"> &
   RestarterOptions &
-  Pick<WatcherOptions, "hub"> &
   Pick<AdmissionOptions, "group">;
 
 /** Options for nodes that share the store. */
@@ -20,24 +17,8 @@ export function createRole(
   options: RoleOptions,
   shared: SharedOptions | undefined,
 ): { readonly role: Role; readonly admission: Admission | undefined } {
-  const restarter = new Restarter(options);
-  if (shared === undefined) {
-    const followerParts = toFollowerParts(options, restarter);
-    return { role: new LoneRole({ ...options, ...followerParts, restarter }), admission: undefined };
-  }
+  const parts = { ...options, restarter: new Restarter(options) };
+  if (shared === undefined) return { role: new LoneRole(parts), admission: undefined };
   const admission = new Admission({ ...options, ...shared });
-  const watcher = new Watcher({ ...options, restarter });
-  const createFollower = (lease: GroupLease): Follower => new Follower(toFollowerParts(options, restarter, lease));
-  return { role: new GroupRole({ ...options, ...shared, admission, watcher, createFollower }), admission };
-}
-
-function toFollowerParts(options: RoleOptions, restarter: Restarter, lease?: GroupLease): FollowerOptions {
-  const { hub, groupId } = options;
-  return {
-    ...options,
-    lease,
-    onIndexed: (batches) => hub.offer(groupId, batches),
-    rollBack: (to) => restarter.rollBack(to, lease),
-    restart: () => restarter.restart(),
-  };
+  return { role: new GroupRole({ ...parts, ...shared, admission, watcher: new Watcher(parts) }), admission };
 }

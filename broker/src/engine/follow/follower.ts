@@ -2,13 +2,15 @@ import type { EventBatch } from "../../domain/event.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { BatchStart, BlockRef, LedgerBlock } from "../../ports/ledger.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { reorganisationBlocksMax, type RollBack } from "../../ports/store.ts";
+import { reorganisationBlocksMax } from "../../ports/store.ts";
 import type { Tracing } from "../../ports/tracing.ts";
 import { UnfitBlockError } from "../../ports/unfit-block-error.ts";
+import type { FeedHub } from "../dispatch/feed-hub.ts";
 import { BlockIndexer, type BlockIndexerOptions } from "./block-indexer.ts";
 import { findAncestor } from "./find-ancestor.ts";
 import type { IndexHealth } from "./index-health.ts";
 import type { IndexProgress } from "../index-progress.ts";
+import type { Restarter } from "./restarter.ts";
 import { traceCommits } from "./trace-commits.ts";
 
 export interface FollowerOptions extends BlockIndexerOptions {
@@ -17,12 +19,9 @@ export interface FollowerOptions extends BlockIndexerOptions {
   readonly tracing?: Tracing | undefined;
   readonly progress: IndexProgress;
   readonly health: IndexHealth;
-  /** Called with the committed batches, in order, before the progress advances. */
-  readonly onIndexed: (batches: readonly EventBatch[]) => void;
-  /** See {@link Restarter.rollBack}. */
-  readonly rollBack: (to: BlockRef) => Promise<RollBack>;
-  /** See {@link Restarter.restart}. */
-  readonly restart: () => Promise<unknown>;
+  /** Receives the committed batches, in order, before the progress advances. */
+  readonly hub: FeedHub;
+  readonly restarter: Restarter;
 }
 
 /** Reads final blocks of one group, commits the blocks of each step to the store in one transaction, and advances the progress. */
@@ -87,7 +86,7 @@ export class Follower {
    * rolls the index back to the block before it; otherwise the gap is after the head.
    */
   async #mend(name: TopicName, signal: AbortSignal): Promise<void> {
-    const { ledger, store, rollBack, logger, health } = this.#parts;
+    const { ledger, store, restarter, lease, logger, health } = this.#parts;
     const { groupId } = ledger;
     ledger.forgetBlocks();
     const head = this.#head?.number ?? -1;
@@ -102,7 +101,7 @@ export class Follower {
     if (to === undefined || !(await this.#isFollowed(batch, { after: to, blockNumber }, signal))) return;
     logger.warn("index lacked events of a block, rolling back to read it again", { blockNumber, topic: name });
     this.#indexer.forgetNames();
-    await rollBack(to);
+    await restarter.rollBack(to, lease);
     this.#head = to;
     health.warn(`the index lacked events of block ${blockNumber}, and the broker read blocks again from there`);
   }
@@ -163,13 +162,13 @@ export class Follower {
   }
 
   async #rollBack(head: BlockRef, to: BlockRef): Promise<void> {
-    const { ledger, progress, rollBack } = this.#parts;
+    const { ledger, progress, restarter, lease } = this.#parts;
     if (to.hash === head.hash) {
       progress.rollBackTo(head.number);
       return;
     }
     this.#indexer.forgetNames();
-    const done = await rollBack(to);
+    const done = await restarter.rollBack(to, lease);
     this.#head = to;
     this.#report({ blocks: head.number - to.number, to: to.number, events: done.eventCount, topics: done.topicCount });
     this.#parts.metrics.reorganised(ledger.groupId, { events: done.eventCount });
@@ -204,15 +203,15 @@ export class Follower {
   }
 
   async #index(blocks: readonly LedgerBlock[]): Promise<void> {
-    const { ledger, progress, metrics, onIndexed, restart, lease } = this.#parts;
+    const { ledger, progress, metrics, hub, restarter, lease } = this.#parts;
     const last = blocks.at(-1);
     if (last === undefined) return;
     const isFirst = this.#head === undefined;
     const batches = await this.#write(blocks);
     this.#head = { number: last.number, hash: last.hash };
     this.#reorganisations = 0;
-    if (isFirst && lease !== undefined && !(await this.#isKnownGeneration())) await restart();
-    else onIndexed(batches);
+    if (isFirst && lease !== undefined && !(await this.#isKnownGeneration())) await restarter.restart();
+    else hub.offer(ledger.groupId, batches);
     progress.advanceTo(last.number);
     if (lease !== undefined) for (const { number, hash } of blocks) progress.saw({ number, hash });
     metrics.blocksIndexed(ledger.groupId, { blocks: blocks.length, head: last.number });

@@ -1,18 +1,14 @@
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
-import type { Clock } from "../../ports/clock.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { EngineLimits } from "../limits.ts";
 import { pause } from "../../lib/pause.ts";
 import { Follower, type FollowerOptions } from "./follower.ts";
-import type { Restarter } from "./restarter.ts";
 import { type Role, untilCaughtUp } from "./role.ts";
 import { retryDelayMs } from "./term.ts";
 
 export interface LoneRoleOptions extends FollowerOptions {
-  readonly clock: Clock;
   readonly randomness: Randomness;
   readonly limits: EngineLimits;
-  readonly restarter: Restarter;
 }
 
 /** The role of a single node: it follows the chain, and retries after each failure. */

@@ -1,18 +1,13 @@
 import { isBrokerError } from "@stele/wire";
 import { backoffDelayMs } from "../../lib/backoff.ts";
-import type { Logger } from "../../lib/logger.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
-import type { Clock } from "../../ports/clock.ts";
 import type { GroupLease } from "../../ports/coordinator.ts";
-import type { Ledger } from "../../ports/ledger.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import { LeaseLostError } from "../../ports/store.ts";
 import type { EngineLimits } from "../limits.ts";
 import { pause } from "../../lib/pause.ts";
 import { untilAborted } from "../../lib/until-aborted.ts";
-import type { Follower } from "./follower.ts";
-import type { IndexHealth } from "./index-health.ts";
-import type { IndexProgress } from "../index-progress.ts";
+import { Follower, type FollowerOptions } from "./follower.ts";
 import { Overtaken } from "./overtaken.ts";
 import type { Watcher } from "./watcher.ts";
 
@@ -23,16 +18,10 @@ const retryDelayMsMax = 1_000;
 /** Wait between two checks whether this node must give the lease away, in milliseconds. */
 const outagePollMs = 1_000;
 
-export interface TermOptions {
-  readonly ledger: Ledger;
+export interface TermOptions extends Omit<FollowerOptions, "lease"> {
   readonly watcher: Watcher;
-  readonly createFollower: (lease: GroupLease) => Follower;
-  readonly progress: IndexProgress;
-  readonly health: IndexHealth;
-  readonly clock: Clock;
   readonly randomness: Randomness;
   readonly limits: EngineLimits;
-  readonly logger: Logger;
 }
 
 /**
@@ -99,12 +88,12 @@ export class Term {
   async #follow(until: AbortSignal): Promise<void> {
     this.#again = new AbortController();
     const signal = AbortSignal.any([until, this.#again.signal]);
-    const { watcher, createFollower, ledger, progress, health } = this.#options;
+    const { watcher, ledger, progress, health } = this.#options;
     const head = await watcher.catchUp(signal);
     if (signal.aborted) return;
     // Callers may wait for a block that the chain has removed: end their waits.
     if (this.#failures > 0 && !ledger.isFinal) progress.rollBackTo(progress.blockNumber);
-    const follower = createFollower(this.#lease);
+    const follower = new Follower({ ...this.#options, lease: this.#lease });
     await follower.begin(head && { number: head.blockNumber, hash: head.hash }, signal);
     health.follows();
     while (!signal.aborted) await follower.follow(signal, () => this.#onStep());
