@@ -1,17 +1,12 @@
-import type { Signer } from "@stele/eth/node";
 import type { Address } from "../../../domain/topic.ts";
-import type { Logger } from "../../../lib/logger.ts";
 import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
-import type { Clock } from "../../../ports/clock.ts";
-import type { BlockRef } from "../../../ports/ledger.ts";
-import type { Receipt, Rpc } from "../endpoint/rpc.ts";
+import type { Receipt } from "../endpoint/rpc.ts";
 import type { Round } from "../read/block-reader.ts";
 import { type ContractLog, parseLog } from "../read/parse-log.ts";
 import type { FeePolicy } from "./fee-policy.ts";
-import { isHeldBack } from "./held-back.ts";
-import type { InFlight } from "./in-flight.ts";
+import { type HeldBackOptions, isHeldBack } from "./held-back.ts";
 import type { PendingTransaction } from "./pending-transaction.ts";
-import { type Fate, findFate } from "./transaction-fate.ts";
+import { type Fate, type FateOptions, findFate } from "./transaction-fate.ts";
 import type { TransactionEvent } from "./transaction-transition.ts";
 import type { Transmitter } from "./transmitter.ts";
 
@@ -31,22 +26,18 @@ const gapMax = 64;
 /** A reverted transaction that used at least this part of its gas counts as out of gas. It never uses all: a call passes on at most 63/64 (EIP-150). */
 const usedUp = 0.95;
 
-export interface OverseerOptions {
-  readonly rpc: Rpc;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly signer: Signer;
+export interface OverseerOptions extends HeldBackOptions, Omit<FateOptions, "sender"> {
+  /** The group's registry; only its logs count. */
   readonly registry: Address;
   readonly fees: FeePolicy;
+  /** How long a transaction waits in the endpoint's pool before its fee is raised, in milliseconds. */
   readonly feeBumpAfterMs: number;
-  readonly inFlight: InFlight;
   readonly transmitter: Transmitter;
+  /** The newest known block. */
   readonly head: () => number;
-  readonly readUpTo: () => number;
-  /** Whether a block up to `readUpTo` is on the branch that was read. */
-  readonly isRead: (block: BlockRef) => Promise<boolean>;
   /** Upper bound on the gas of one transaction. */
   readonly blockGas: () => number;
+  /** Called when a new block is overdue. */
   readonly onOverdue: () => void;
   readonly dispatch: (pending: PendingTransaction, event: TransactionEvent) => void;
   /** Called when the chain lacks these nonces and nothing in flight has them. */

@@ -1,20 +1,13 @@
-import type { Signer } from "@stele/eth/node";
 import { BrokerError } from "@stele/wire";
-import type { Address } from "../../../domain/topic.ts";
 import { allowManyListeners } from "../../../lib/cancellation.ts";
-import type { Logger } from "../../../lib/logger.ts";
 import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
-import type { Clock } from "../../../ports/clock.ts";
-import type { BlockRef } from "../../../ports/ledger.ts";
-import type { Rpc } from "../endpoint/rpc.ts";
 import { toRpcFailure } from "../endpoint/rpc-failure.ts";
 import type { Round } from "../read/block-reader.ts";
-import type { FeePolicy } from "./fee-policy.ts";
 import { InFlight } from "./in-flight.ts";
 import { JournalRecovery } from "./journal-recovery.ts";
 import type { JournalWriter } from "./journal-writer.ts";
 import { Nonces } from "./nonces.ts";
-import { Overseer } from "./overseer.ts";
+import { Overseer, type OverseerOptions } from "./overseer.ts";
 import { PendingTransaction } from "./pending-transaction.ts";
 import { Settlement } from "./settlement.ts";
 import { TransactionQueue } from "./transaction-queue.ts";
@@ -28,7 +21,7 @@ import {
   type TransactionState,
 } from "./transaction-state.ts";
 import type { Effect, TransactionEvent } from "./transaction-transition.ts";
-import { TransactionTrouble } from "./transaction-trouble.ts";
+import { TransactionTrouble, type TransactionTroubleOptions } from "./transaction-trouble.ts";
 import { Transmitter } from "./transmitter.ts";
 
 /** How long an endpoint is retried before transactions that it certainly lacks are withdrawn, in milliseconds. */
@@ -37,39 +30,16 @@ const retryMs = 200;
 /** Upper bound on the signed transactions that no known block contains; further ones wait. */
 const inFlightMax = 256;
 
-export interface TransactionSenderOptions {
-  readonly rpc: Rpc;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly signer: Signer;
+export interface TransactionSenderOptions
+  extends Omit<OverseerOptions, "inFlight" | "transmitter" | "dispatch" | "onGap">,
+    Omit<TransactionTroubleOptions, "inFlight"> {
   readonly chainId: number;
-  /** The group's registry; only its logs count. */
-  readonly registry: Address;
-  readonly fees: FeePolicy;
   /** Undefined if pending transactions end with this process. */
   readonly journal: JournalWriter | undefined;
-  /** How long a caller waits for its outcome, in milliseconds. */
-  readonly deadlineMs: number;
-  /** How long a transaction waits in the endpoint's pool before its fee is raised, in milliseconds. */
-  readonly feeBumpAfterMs: number;
-  /** What the operator checks while a transaction waits. */
-  readonly waitRemedy: string;
-  /** The newest known block. */
-  readonly head: () => number;
-  /** The newest block whose logs `onRound` received. */
-  readonly readUpTo: () => number;
-  /** Whether a block up to `readUpTo` is on the branch that was read. */
-  readonly isRead: (block: BlockRef) => Promise<boolean>;
-  /** Upper bound on the gas of one transaction. */
-  readonly blockGas: () => number;
   /** Called when a new block is likely. */
   readonly onSent: () => void;
-  /** Called when a new block is overdue. */
-  readonly onOverdue: () => void;
   /** Estimates the gas of a transaction that had too little. */
   readonly estimateGas: (request: TransactionRequest) => Promise<number>;
-  /** The error for a caller whose transaction no endpoint accepted. */
-  readonly unreachable: () => BrokerError;
   /** Whether a nonce that the chain lacks must stay free for the registry's deployment. */
   readonly isKept: (nonce: number) => boolean;
 }
