@@ -1,41 +1,12 @@
 import type { GroupId } from "../../domain/group-id.ts";
 import type { NodeId } from "../../domain/node.ts";
-import type { SubscriptionId } from "../../domain/subscription.ts";
-import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
-import type { Logger } from "../../lib/logger.ts";
-import type { TimeSlices } from "../../lib/time-slices.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { Coordinator } from "../../ports/coordinator.ts";
-import type { Randomness } from "../../ports/randomness.ts";
-import type { Store } from "../../ports/store.ts";
-import type { AttemptHistory } from "../deliver/attempt-history.ts";
-import type { ProgressWriter } from "../deliver/progress-writer.ts";
-import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
-import type { Groups } from "../group.ts";
-import type { EngineLimits } from "../limits.ts";
 import { Balancer } from "./balancer.ts";
 import { Claims } from "./claims.ts";
 import { ClusterMember, type ClusterMemberOptions } from "./cluster-member.ts";
 import { Deliveries, type DeliveriesOptions } from "./deliveries.ts";
 import { MemberWatch } from "./member-watch.ts";
 
-export interface ClusterDependencies
-  extends Pick<ClusterMemberOptions, "onMembershipEnded">,
-    Pick<DeliveriesOptions, "troubles"> {
-  readonly coordinator: Coordinator;
-  readonly address: string;
-  readonly store: Store;
-  readonly groups: Groups;
-  readonly workers: DeliveryWorkers;
-  readonly progressWriter: ProgressWriter;
-  readonly history: AttemptHistory;
-  readonly turns: KeyedMutex<SubscriptionId>;
-  readonly slices: TimeSlices;
-  readonly clock: Clock;
-  readonly randomness: Randomness;
-  readonly logger: Logger;
-  readonly limits: EngineLimits;
-}
+export type ClusterDependencies = Omit<ClusterMemberOptions, "readyGroups"> & Omit<DeliveriesOptions, "member">;
 
 /** The parts that a node runs when it shares the store with other nodes. */
 export class Cluster {

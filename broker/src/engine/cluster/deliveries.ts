@@ -7,32 +7,23 @@ import {
 } from "../../domain/subscription.ts";
 import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import { LastingTrouble } from "../../lib/lasting-trouble.ts";
-import type { Logger } from "../../lib/logger.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import { untilAborted } from "../../lib/until-aborted.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { Coordinator, OwnedSubscription } from "../../ports/coordinator.ts";
+import type { OwnedSubscription } from "../../ports/coordinator.ts";
 import type { Progress, Store } from "../../ports/store.ts";
 import type { AcceptedAhead } from "../deliver/accepted-ahead.ts";
-import type { AttemptHistory } from "../deliver/attempt-history.ts";
-import type { ProgressWriter } from "../deliver/progress-writer.ts";
-import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 import type { Groups } from "../group.ts";
 import type { EngineLimits } from "../limits.ts";
-import { HandOver } from "./hand-over.ts";
+import { HandOver, type HandOverOptions } from "./hand-over.ts";
 import { compareOwned, type GroupPage, type RunningWorker } from "./owned-subscriptions.ts";
 import type { Member, Membership } from "./member.ts";
 import { Recurrence } from "./recurrence.ts";
 import { whileMember } from "./while-member.ts";
 
-export interface DeliveriesOptions {
-  readonly coordinator: Coordinator;
+export interface DeliveriesOptions extends HandOverOptions {
   readonly member: Member;
   readonly store: Store;
   readonly groups: Groups;
-  readonly workers: DeliveryWorkers;
-  readonly progressWriter: ProgressWriter;
-  readonly history: Pick<AttemptHistory, "forget">;
   readonly troubles: {
     /** The subscriptions whose rows were damaged when this node read them last. */
     readonly damagedRows: ReadonlySet<SubscriptionId>;
@@ -40,8 +31,6 @@ export interface DeliveriesOptions {
   /** Held by calls that create, continue or remove a subscription. */
   readonly turns: KeyedMutex<SubscriptionId>;
   readonly slices: TimeSlices;
-  readonly clock: Clock;
-  readonly logger: Logger;
   readonly limits: EngineLimits;
 }
 

@@ -1,8 +1,4 @@
-import type { Clock } from "../../ports/clock.ts";
-import type { Ledger } from "../../ports/ledger.ts";
-import type { EngineLimits } from "../limits.ts";
-import type { IndexProgress } from "../index-progress.ts";
-import { findFinal } from "./stall-detector.ts";
+import { findFinal, type FinalOptions } from "./stall-detector.ts";
 
 /**
  * How long the index may lack a block that this node's chain names but does not return, in milliseconds. Much shorter than the 30 s that publishes wait for
@@ -10,20 +6,13 @@ import { findFinal } from "./stall-detector.ts";
  */
 const stuckAfterMs = 12_000;
 
-export interface OvertakenOptions {
-  readonly ledger: Ledger;
-  readonly progress: IndexProgress;
-  readonly clock: Clock;
-  readonly limits: EngineLimits;
-}
-
 /** Decides whether this node, the follower, must give the lease to a node whose chain is ahead. */
 export class Overtaken {
-  readonly #options: OvertakenOptions;
+  readonly #options: FinalOptions;
   /** The highest reported block, the newest indexed block as last seen, and since when the index has not advanced beyond it. */
   #heard: { readonly blockNumber: number; readonly index: number; readonly since: number } | undefined;
 
-  constructor(options: OvertakenOptions) {
+  constructor(options: FinalOptions) {
     this.#options = options;
   }
 

@@ -1,5 +1,5 @@
 import { Deadline } from "../time.ts";
-import { findFinal, type StallDetectorOptions } from "./stall-detector.ts";
+import { findFinal, type FinalOptions } from "./stall-detector.ts";
 
 /** How a node keeps up with a group's index: it writes the index, or reads what another node writes. */
 export interface Role {
@@ -21,10 +21,7 @@ const askAgainMs = 5_000;
  * Waits until the index contains every block that is final now, or `signal` aborts. If a reorg has removed blocks meanwhile, the index may instead end at the
  * newest final block of that time. @throws BrokerError 200205.
  */
-export async function untilCaughtUp(
-  options: Pick<StallDetectorOptions, "ledger" | "progress" | "clock" | "limits">,
-  signal: AbortSignal,
-): Promise<void> {
+export async function untilCaughtUp(options: FinalOptions, signal: AbortSignal): Promise<void> {
   const { ledger, progress, clock } = options;
   const wanted = await ledger.finalBlockNumber(signal);
   while (!signal.aborted) {

@@ -11,12 +11,16 @@ import type { IndexProgress } from "../index-progress.ts";
 /** Wait between two checks of the index, in milliseconds. The chain is polled less often. */
 const checkIntervalMs = 1_000;
 
-export interface StallDetectorOptions {
+/** What compares the index with this node's chain. */
+export interface FinalOptions {
   readonly ledger: Ledger;
   readonly progress: IndexProgress;
-  readonly coordinator: Pick<Coordinator, "reportAhead">;
   readonly clock: Clock;
   readonly limits: EngineLimits;
+}
+
+export interface StallDetectorOptions extends FinalOptions {
+  readonly coordinator: Pick<Coordinator, "reportAhead">;
   readonly logger: Logger;
 }
 
@@ -86,11 +90,11 @@ export class StallDetector {
   }
 
   async #ask(signal: AbortSignal): Promise<void> {
-    const { ledger, progress, clock, limits } = this.#options;
+    const { progress, clock, limits } = this.#options;
     this.#sight = undefined;
     if (clock.monotonic() - this.#askedAt < limits.outageToleranceMs) return;
     this.#askedAt = clock.monotonic();
-    const blockNumber = await findFinal({ ledger, clock, limits }, signal);
+    const blockNumber = await findFinal(this.#options, signal);
     const index = progress.blockNumber;
     if (blockNumber > index) this.#sight = { blockNumber, index, since: clock.monotonic() };
   }
@@ -107,10 +111,7 @@ export class StallDetector {
 }
 
 /** The newest final block of this node's chain; -1 if the call fails, the chain does not answer in time, or `signal` aborts. */
-export async function findFinal(
-  { ledger, clock, limits }: Pick<StallDetectorOptions, "ledger" | "clock" | "limits">,
-  signal: AbortSignal,
-): Promise<number> {
+export async function findFinal({ ledger, clock, limits }: FinalOptions, signal: AbortSignal): Promise<number> {
   using deadline = new Deadline(clock, limits.outageToleranceMs, signal);
   const asking = ledger.finalBlockNumber(deadline.signal).catch(() => -1);
   return (await untilAborted(asking, deadline.signal)) ?? -1;
