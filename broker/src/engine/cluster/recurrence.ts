@@ -3,6 +3,8 @@ import type { Clock } from "../../ports/clock.ts";
 import { pause } from "../../lib/pause.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 import { untilAborted } from "../../lib/until-aborted.ts";
+import { Wakeup } from "../../lib/wakeup.ts";
+import { Deadline } from "../time.ts";
 
 export interface RecurrenceOptions {
   readonly clock: Clock;
@@ -19,8 +21,8 @@ export interface RecurrenceOptions {
 export class Recurrence {
   readonly #options: RecurrenceOptions;
   readonly #trouble: ReportedTrouble;
+  readonly #asked = new Wakeup();
   #isAskedFor = false;
-  #wake = (): void => {};
 
   constructor(options: RecurrenceOptions) {
     this.#options = options;
@@ -30,7 +32,7 @@ export class Recurrence {
   /** Runs the task soon. If a run is in progress, runs the task once more after it: the run in progress may have missed the change. */
   ask(): void {
     this.#isAskedFor = true;
-    this.#wake();
+    this.#asked.wake();
   }
 
   /** Repeats the task until `signal` aborts; returns then, even if a run is in progress. */
@@ -55,12 +57,7 @@ export class Recurrence {
 
   async #untilAskedFor(signal: AbortSignal): Promise<void> {
     const { clock, everyMs, restMs } = this.#options;
-    const waiting = new AbortController();
-    const end = (): void => waiting.abort();
-    this.#wake = end;
-    signal.addEventListener("abort", end, { once: true });
-    if (signal.aborted) end();
-    await pause(clock, everyMs - restMs, waiting.signal);
-    signal.removeEventListener("abort", end);
+    using deadline = new Deadline(clock, everyMs - restMs, signal);
+    await this.#asked.wait(deadline.signal);
   }
 }
