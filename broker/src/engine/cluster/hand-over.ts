@@ -10,10 +10,8 @@ import { Deadline } from "../time.ts";
 /** How long an attempt in progress may take while another node waits for its subscription, in milliseconds. */
 export const handOverGraceMs = 1_000;
 
-/** How long a hand-over waits for all workers before it hands over the subscriptions of those that have ended, in milliseconds. */
-const soonMs = 50;
-/** How often a stopping node releases the subscriptions whose workers have ended, in milliseconds. */
-const releaseEveryMs = 100;
+/** How long a hand-over waits for all workers before it passes on the subscriptions of those that have ended, in milliseconds. */
+const passEveryMs = 50;
 
 export interface HandOverOptions {
   readonly coordinator: Coordinator;
@@ -32,58 +30,55 @@ export class HandOver {
     this.#options = options;
   }
 
-  /** Hands subscriptions to the nodes that asked for them: those whose workers end at once first, the rest when all workers have ended. */
+  /** Hands subscriptions to the nodes that asked for them. */
   async give(keys: readonly SubscriptionKey[]): Promise<void> {
-    const ended: SubscriptionKey[] = [];
-    const ending = keys.map(async (key) => {
-      await this.#options.workers.remove(key.id, handOverGraceMs);
-      this.#options.history.forget(key.id);
-      ended.push(key);
-    });
-    const all = Promise.all(ending);
-    try {
-      await this.#wait(all, soonMs);
-      await this.#handOver(ended.splice(0));
-    } finally {
-      await all;
-    }
-    await this.#handOver(ended);
+    await this.#end(keys, handOverGraceMs, (ended) => this.#handOver(ended));
   }
 
   /**
-   * Ends the workers of these subscriptions within `graceMs`, and releases each subscription as its worker ends: other nodes take it over while slower
-   * workers still end. Subscriptions that are not released before `signal` aborts become free when this node leaves.
+   * Ends the workers of these subscriptions within `graceMs`, and releases the subscriptions. Those that are not released before `signal` aborts become free
+   * when this node leaves.
    */
   async giveAll(
     keys: readonly SubscriptionKey[],
     { graceMs, signal }: { readonly graceMs: number; readonly signal: AbortSignal },
   ): Promise<void> {
+    await this.#end(keys, graceMs, (ended) => untilAborted(this.#release(ended), signal));
+  }
+
+  /** Ends workers, and passes on each subscription soon after its worker has ended: other nodes take it over while slower workers still end. */
+  async #end(
+    keys: readonly SubscriptionKey[],
+    graceMs: number,
+    pass: (ended: readonly SubscriptionKey[]) => Promise<unknown>,
+  ): Promise<void> {
     const ended: SubscriptionKey[] = [];
-    const ending = new Set(keys);
     const all = Promise.all(
       keys.map(async (key) => {
         await this.#options.workers.remove(key.id, graceMs);
-        ending.delete(key);
+        this.#options.history.forget(key.id);
         ended.push(key);
       }),
     );
-    await this.#wait(all, soonMs);
-    while (ending.size > 0) {
-      await untilAborted(this.#release(ended.splice(0)), signal);
-      await this.#wait(all, releaseEveryMs);
+    try {
+      for (let left = keys.length; left > 0; ) {
+        await this.#wait(all);
+        const some = ended.splice(0);
+        left -= some.length;
+        if (some.length > 0) await pass(some);
+      }
+    } finally {
+      await all;
     }
-    await untilAborted(this.#release(ended), signal);
   }
 
   async #handOver(keys: readonly SubscriptionKey[]): Promise<void> {
-    if (keys.length === 0) return;
     await this.#options.progressWriter.flush();
     await this.#options.coordinator.handOver(keys);
   }
 
   /** Never rejects. */
   async #release(keys: readonly SubscriptionKey[]): Promise<void> {
-    if (keys.length === 0) return;
     try {
       await this.#options.progressWriter.flush();
       await this.#options.coordinator.release(keys);
@@ -94,8 +89,8 @@ export class HandOver {
     }
   }
 
-  async #wait(all: Promise<unknown>, delayMs: number): Promise<void> {
-    using deadline = new Deadline(this.#options.clock, delayMs);
+  async #wait(all: Promise<unknown>): Promise<void> {
+    using deadline = new Deadline(this.#options.clock, passEveryMs);
     await untilAborted(all, deadline.signal);
   }
 }
