@@ -96,7 +96,6 @@ async function externalOptions(group: ExternalGroup, parts: GroupOptions) {
     fees: group.fees,
     feeBumpAfterMs: group.feeBumpAfterMs,
     ...(group.feeMaxGwei === undefined ? {} : { feeMax: BigInt(Math.round(group.feeMaxGwei * weiPerGwei)) }),
-    ...(chainId === undefined ? {} : { chainId }),
     ...(group.registry === undefined ? {} : { registry: group.registry as RegistryChoice }), // Checked with the settings.
     ...(parts.isRemembered ? { memory: memoryOf(id, parts) } : {}),
   };

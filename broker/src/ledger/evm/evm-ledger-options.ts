@@ -20,8 +20,6 @@ export interface EvmLedgerOptions {
   readonly privateKey: Uint8Array;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The expected chain: the ledger refuses an endpoint of another chain. */
-  readonly chainId?: number;
   /** The group's registry; a remembered registry must match it. If omitted, the ledger searches for a registry, and deploys one if there is none. */
   readonly registry?: RegistryChoice;
   /** Who may write to the topics that this ledger opens; everyone if omitted. */

@@ -347,15 +347,9 @@ describe("starting", () => {
     for (const ledger of [one, two, three]) await ledger.stop();
   });
 
-  test.each([
-    [
-      "a registry's address without code",
-      { registry: toHex(new Uint8Array(20).fill(1)) },
-      /no topic registry at 0x0101/,
-    ],
-    ["another chain", { chainId: 1 }, /serves chain 1337, chain 1 is configured/],
-  ])("start refuses %s", async (_, options, message) => {
-    await expect(harness.createLedger(options).start()).rejects.toThrow(message);
+  test("start refuses a registry's address without code", async () => {
+    const registry = toHex(new Uint8Array(20).fill(1));
+    await expect(harness.createLedger({ registry }).start()).rejects.toThrow(/no topic registry at 0x0101/);
   });
 
   test("start refuses another contract at the registry's address", async () => {

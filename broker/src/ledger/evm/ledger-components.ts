@@ -2,6 +2,7 @@ import { type Signer, toHex } from "@stele/eth/node";
 import { BrokerError } from "@stele/wire";
 import type { Address, Hash } from "../../domain/topic.ts";
 import type { Outage } from "../../ports/ledger.ts";
+import { readIdentity } from "./endpoint/check-chain.ts";
 import { type ChainIdentity, type EvmProvider, isEmbedded, type Rpc } from "./endpoint/rpc.ts";
 import type { EvmLedgerOptions } from "./evm-ledger-options.ts";
 import { ProofMaker } from "./proof/proof-maker.ts";
@@ -12,7 +13,6 @@ import type { FinalityPolicy } from "./read/finality.ts";
 import { HeadWatcher } from "./read/head-watcher.ts";
 import { PushedBlocks } from "./read/pushed-blocks.ts";
 import type { DeployOptions } from "./registry/deploy-registry.ts";
-import { identifyChain } from "./registry/identify-chain.ts";
 import { OwnWriters } from "./registry/own-writers.ts";
 import { Registry } from "./registry/registry.ts";
 import { deployRegistry, findOwnNonce, forgetDeployments, restoreRegistry } from "./registry/registry-deployer.ts";
@@ -81,7 +81,9 @@ interface Settled extends DeployOptions {
 export async function createComponents(base: LedgerBase, mayDeploy: () => boolean): Promise<LedgerComponents> {
   const { rpc, options, signer, finality } = base;
   const { clock, logger, memory = noMemory, registry: choice } = options;
-  const chain = await identifyChain(rpc, { memory, chainId: options.chainId });
+  const remembered = await memory.find();
+  if (remembered !== undefined) options.provider.expectChain?.(remembered);
+  const chain = await readIdentity(rpc);
   const fees = new FeePolicy(rpc, { mode: options.fees ?? "auto", max: options.feeMax, clock });
   fees.onHead(await rpc.header("latest"));
   await fees.refresh();
@@ -91,6 +93,7 @@ export async function createComponents(base: LedgerBase, mayDeploy: () => boolea
   const maySign = options.maySign ?? true;
   const address = await settleRegistry(rpc, {
     memory,
+    remembered,
     choice,
     mayDeploy,
     chain,

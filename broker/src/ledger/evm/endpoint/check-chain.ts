@@ -1,7 +1,5 @@
 import type { Hash } from "../../../domain/topic.ts";
-import { findCount } from "./answer.ts";
-import type { ChainIdentity } from "./rpc.ts";
-import type { RpcCall } from "./connection.ts";
+import type { ChainIdentity, Rpc } from "./rpc.ts";
 
 /** The chain that an endpoint must serve. Until the first endpoint answers, the genesis hash is unknown, and so is a chain id that is not configured. */
 export interface ExpectedChain {
@@ -9,14 +7,9 @@ export interface ExpectedChain {
   readonly genesisHash: Hash | undefined;
 }
 
-/** Asks an endpoint which chain it serves. @throws TypeError if the endpoint returns no chain id or no first block. */
-export async function readIdentity(request: (call: RpcCall) => Promise<unknown>): Promise<ChainIdentity> {
-  const chainId = findCount(await request({ method: "eth_chainId" }));
-  if (chainId === undefined) throw new TypeError("the endpoint returned no chain id");
-  const block = await request({ method: "eth_getBlockByNumber", params: ["0x0", false] });
-  const { hash } = (block ?? {}) as { hash?: unknown }; // A block, or anything else; checked below.
-  if (typeof hash !== "string") throw new TypeError("the endpoint returned no first block");
-  return { chainId, genesisHash: hash as Hash }; // Only compared with other hashes.
+/** Asks which chain is served. @throws RpcFailure, also if there is no chain id or no first block. */
+export async function readIdentity(rpc: Rpc): Promise<ChainIdentity> {
+  return { chainId: await rpc.chainId(), genesisHash: (await rpc.header(0)).hash };
 }
 
 /** How a chain differs from the expected one; undefined if it does not. */

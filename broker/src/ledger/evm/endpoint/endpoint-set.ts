@@ -2,7 +2,7 @@ import type { Logger } from "../../../lib/logger.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Outage } from "../../../ports/ledger.ts";
 import { findCount } from "./answer.ts";
-import type { ChainIdentity, EvmProvider } from "./rpc.ts";
+import { type ChainIdentity, type EvmProvider, Rpc } from "./rpc.ts";
 import { isFullPool, toRpcFailure, toSendFailure } from "./rpc-failure.ts";
 import { isLogList } from "./rpc-log.ts";
 import { type ExpectedChain, findDifference, readIdentity } from "./check-chain.ts";
@@ -201,16 +201,18 @@ export class EndpointSet implements EvmProvider {
   }
 
   async #identify(endpoint: Endpoint): Promise<ChainIdentity> {
+    const request = async (call: RpcCall): Promise<unknown> => {
+      const answer = await endpoint.connection.request(call);
+      endpoint.onCheckAnswer();
+      return answer;
+    };
     try {
-      return await readIdentity(async (call) => {
-        const answer = await endpoint.connection.request(call);
-        endpoint.onCheckAnswer();
-        return answer;
-      });
+      return await readIdentity(new Rpc({ request }));
     } catch (error) {
-      if (error instanceof EndpointError) throw error;
-      const reason = error instanceof Error ? error.message : String(error);
-      throw new EndpointError(`${endpoint.name}: ${reason}`, { reach: "unreached" });
+      const { cause, message } = toRpcFailure(error);
+      throw cause instanceof EndpointError
+        ? cause
+        : new EndpointError(`${endpoint.name}: ${message}`, { reach: "unreached" });
     }
   }
 

@@ -1,7 +1,10 @@
 import { Signer } from "@stele/eth/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Address } from "../../../domain/topic.ts";
+import { silentLogger } from "../../../lib/logger.ts";
+import { createSystemClock } from "../../../lib/system/clock.ts";
 import type { GroupRecord } from "../../../ports/group-records.ts";
+import { EndpointSet } from "../endpoint/endpoint-set.ts";
 import { type Anvil, startAnvil } from "../testing/anvil.ts";
 import { createEvmHarness, type EvmHarness, testKey } from "../testing/evm-harness.ts";
 import type { GroupMemory } from "./settle-registry.ts";
@@ -77,9 +80,11 @@ describe("a group's registry", () => {
     const { memory } = await begin("fifth");
     await registryOf({ memory });
     if (memory.record !== undefined) memory.record = { ...memory.record, ...difference };
-    await expect(registryOf({ memory })).rejects.toMatchObject({
+    const provider = new EndpointSet({ addresses: [anvil.url], clock: createSystemClock(), logger: silentLogger });
+    await expect(registryOf({ memory, provider })).rejects.toMatchObject({
       code: 200205,
-      message: expect.stringContaining("the group is on chain"),
+      message: expect.stringContaining("and the group"),
     });
+    await provider.close();
   });
 });

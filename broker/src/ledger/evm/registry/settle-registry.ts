@@ -31,6 +31,7 @@ export type RegistryChoice = Address | "deploy" | undefined;
 
 export interface SettleOptions {
   readonly memory: GroupMemory;
+  readonly remembered: GroupRecord | undefined;
   readonly choice: RegistryChoice;
   /** Whether this node may deploy the group's registry if there is none. */
   readonly mayDeploy: () => boolean;
@@ -47,13 +48,13 @@ export interface SettleOptions {
 
 /**
  * Finds the group's registry or has it deployed, and remembers it with its chain.
- * @throws BrokerError 200205 if the chain or the registry is not the remembered one, or the registry is missing, not final or another node's to
- * deploy; RpcFailure; otherwise as `deploy` and `restore` do.
+ * @throws BrokerError 200205 if the registry is not the remembered one, or is missing, not final or another node's to deploy; RpcFailure;
+ * otherwise as `deploy` and `restore` do.
  */
 export async function settleRegistry(rpc: Rpc, options: SettleOptions): Promise<Address> {
-  const remembered = await options.memory.find();
+  const { remembered } = options;
   const address =
-    remembered === undefined ? await firstRegistry(rpc, options) : await sameRegistry(remembered, options);
+    remembered === undefined ? await firstRegistry(rpc, options) : sameRegistry(remembered, options.choice);
   if (!(await isRegistry(rpc, { address, from: options.signer }))) {
     if (remembered === undefined) throw noRegistry(address);
     await restore(rpc, address, options);
@@ -114,14 +115,7 @@ async function firstRegistry(rpc: Rpc, options: SettleOptions): Promise<Address>
   return address;
 }
 
-async function sameRegistry(remembered: GroupRecord, { choice, chain }: SettleOptions): Promise<Address> {
-  const { chainId, genesisHash, registryAddress } = remembered;
-  if (chain.chainId !== chainId || chain.genesisHash !== genesisHash) {
-    throw new BrokerError("chainUnreachable", {
-      details: `the group is on chain ${chainId} with the first block ${genesisHash}, and the endpoint serves chain ${chain.chainId} with ${chain.genesisHash}`,
-      hints: ["Give the group its own chain's endpoint, or serve the other chain as another group."],
-    });
-  }
+function sameRegistry({ registryAddress }: GroupRecord, choice: RegistryChoice): Address {
   if (choice !== undefined && choice !== "deploy" && lowerCase(choice) !== registryAddress) {
     throw new BrokerError("chainUnreachable", {
       details: `the group is on the registry ${registryAddress}, and ${lowerCase(choice)} is configured`,
