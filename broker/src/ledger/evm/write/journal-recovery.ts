@@ -2,7 +2,6 @@ import type { Logger } from "../../../lib/logger.ts";
 import { pause } from "../../../lib/pause.ts";
 import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
 import type { Clock } from "../../../ports/clock.ts";
-import type { SignedVariant } from "../../../ports/journal.ts";
 import type { JournalWriter } from "./journal-writer.ts";
 import { KeptTransactions } from "./kept-transactions.ts";
 import type { PendingTransaction } from "./pending-transaction.ts";
@@ -66,13 +65,15 @@ export class JournalRecovery {
     const bytes = variants.reduce((sum, { raw }) => sum + raw.length, 0);
     this.#kept.keep({ nonce, blockNumber, bytes });
     const included = variants.find(({ hash }) => hash === logs[0]?.transactionHash);
-    if (included !== undefined && included !== variants[0]) void this.#keepOnly(nonce, included);
+    // Only the included version: a newer one may be a no-op, which must not use the nonce after a reorg.
+    if (included !== undefined && included !== variants[0])
+      void this.#options.journal.record({ nonce, variants: [included] }).catch(() => {}); // The journal writer logs it.
   }
 
   /** Removes the entries of transactions deep below `blockNumber`, and the oldest beyond the bound on bytes, from the journal. */
   prune(blockNumber: number): void {
     const nonces = this.#kept.prune(blockNumber);
-    if (nonces.length > 0) void this.#forget(nonces);
+    if (nonces.length > 0) void this.forget(nonces);
   }
 
   /** Resumes the kept transactions of blocks after `blockNumber`, which the chain removed. */
@@ -86,20 +87,13 @@ export class JournalRecovery {
     return nonces.filter((nonce) => this.#bringingBack.has(nonce));
   }
 
-  /** Removes all but the included version from the journal: a newer one may be a no-op, which must not use the nonce after a reorg. */
-  async #keepOnly(nonce: number, included: SignedVariant): Promise<void> {
-    try {
-      await this.#options.journal?.record({ nonce, variants: [included] });
-    } catch (error) {
-      this.#options.logger.debug("included version not recorded", { error }); // The journal writer logs it.
-    }
-  }
-
-  async #forget(nonces: readonly number[]): Promise<void> {
+  /** Removes entries; resolves with whether that succeeded, and never rejects. */
+  async forget(nonces: readonly number[]): Promise<boolean> {
     try {
       await this.#options.journal?.remove(nonces);
-    } catch (error) {
-      this.#options.logger.debug("transactions not removed from the journal", { error }); // The journal writer logs it.
+      return true;
+    } catch {
+      return false; // The journal writer logs it.
     }
   }
 

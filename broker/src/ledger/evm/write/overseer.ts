@@ -130,11 +130,7 @@ export class Overseer {
     const raised = variants.length >= variantsMax ? undefined : fees.raised(newest.fees);
     if (raised === undefined) return false;
     logger.info("transaction fee raised", { nonce, version: variants.length + 1 });
-    try {
-      await transmitter.sign(pending, raised);
-    } catch (error) {
-      logger.debug("transaction with a raised fee not recorded", { error }); // The journal writer logs it.
-    }
+    await transmitter.sign(pending, raised);
     return true;
   }
 
@@ -291,7 +287,7 @@ export class Overseer {
     // Meanwhile a block may have included the transaction, or another transaction may have used its nonce.
     if (newest !== pending.state.variants[0] || !this.#maySign(pending)) return;
     dispatch(pending, { kind: "held-back" });
-    await transmitter.sign(pending, newest.fees)?.catch(() => {}); // The journal writer logs it.
+    await transmitter.sign(pending, newest.fees);
   }
 
   #reportWaiting(pending: PendingTransaction): void {

@@ -169,7 +169,7 @@ export class TransactionSender {
       const { nonce } = pending.state;
       if (gaveUp !== undefined)
         this.#options.logger.warn("transaction given up, a no-op takes its nonce", { nonce, reason: gaveUp });
-      void this.#survive(this.#sign(pending));
+      void this.#sign(pending);
     },
     send: (pending) => void this.#transmitter.send(pending),
     taken: (pending, { isForgotten, isNew }) => {
@@ -186,7 +186,7 @@ export class TransactionSender {
     estimate: (pending, { error }) => void this.#estimate(pending, error),
     leave: (pending, signed) => {
       this.#inFlight.delete(pending, signed);
-      void this.#survive(this.#options.journal?.remove([signed.nonce]));
+      void this.#recovery.forget([signed.nonce]);
     },
     "nonce-used": (_, { nonce, isFinal }) => {
       this.#nonces.atLeast(nonce + 1);
@@ -226,19 +226,14 @@ export class TransactionSender {
     }
   }
 
-  /** Signs a version, dearer than one that an endpoint has, and has it sent. Resolves when the journal has it; undefined without a journal. */
-  #sign(pending: PendingTransaction): Promise<void> | undefined {
+  /** Signs a version, dearer than one that an endpoint has, and has it sent; see {@link Transmitter.sign}. */
+  #sign(pending: PendingTransaction): Promise<boolean> | undefined {
     const { fees } = this.#options;
     const { reach, variants } = pending.state;
     const [older] = reach === "taken" ? variants : [];
     const recorded = this.#transmitter.sign(pending, (older && fees.raised(older.fees)) ?? fees.current());
     this.#overseer.watch();
     return recorded;
-  }
-
-  /** Waits for a write of the journal. Ignores its failure, which ends the process (decision 4); until then callers get an unknown outcome. */
-  async #survive(written: Promise<void> | undefined): Promise<void> {
-    await written?.catch(() => {}); // The journal writer logs it.
   }
 
   /** Retries an unanswered send, often at first. Later withdraws the transaction if no endpoint can have it; otherwise leaves it to the overseer. */
@@ -285,33 +280,28 @@ export class TransactionSender {
     pending: PendingTransaction,
     { nonce, reason }: { readonly nonce: number; readonly reason: Rejection },
   ): void {
-    const { journal } = this.#options;
     this.#inFlight.delete(pending);
-    const removed = this.#nonces.giveBack(nonce) ? journal?.remove([nonce]) : this.#fill(nonce);
-    if (journal === undefined) this.#reject(pending, reason);
+    const removed = this.#nonces.giveBack(nonce) ? this.#recovery.forget([nonce]) : this.#fill(nonce);
+    if (this.#options.journal === undefined) this.#reject(pending, reason);
     else void this.#rejectAfter(removed, pending, reason);
   }
 
-  /** Rejects once the journal lacks the transaction, so that a restart does not send it either. */
+  /** Rejects once the journal lacks the transaction, so that a restart does not send it either; with an unknown outcome if that fails. */
   async #rejectAfter(
-    removed: Promise<void> | undefined,
+    removed: Promise<boolean> | undefined,
     pending: PendingTransaction,
     reason: Rejection,
   ): Promise<void> {
-    try {
-      await removed;
-      this.#reject(pending, reason);
-    } catch {
-      pending.reject(new BrokerError("transactionTimeout"));
-    }
+    if ((await removed) === true) this.#reject(pending, reason);
+    else pending.reject(new BrokerError("transactionTimeout"));
   }
 
   #reject(pending: PendingTransaction, reason: Rejection): void {
     pending.reject(this.trouble.onRejected(reason));
   }
 
-  /** Uses up a nonce with a no-op. Resolves when the journal has the no-op; undefined without a journal. */
-  #fill(nonce: number): Promise<void> | undefined {
+  /** Uses up a nonce with a no-op; see {@link Transmitter.sign}. */
+  #fill(nonce: number): Promise<boolean> | undefined {
     const { signer, logger } = this.#options;
     const state = newTransaction(signer.address, noOp(signer.address));
     const filler = this.#create({ ...state, nonce, isNoOp: true, isAnswered: true });
@@ -323,7 +313,7 @@ export class TransactionSender {
   #fillGap(nonces: readonly number[]): void {
     const kept = this.#recovery.resume(nonces);
     const free = nonces.filter((nonce) => !kept.includes(nonce) && !this.#options.isKept(nonce));
-    for (const nonce of free) void this.#survive(this.#fill(nonce));
+    for (const nonce of free) void this.#fill(nonce);
   }
 
   #adopt(pending: PendingTransaction): void {

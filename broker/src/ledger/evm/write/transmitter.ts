@@ -46,10 +46,10 @@ export class Transmitter {
   }
 
   /**
-   * Signs a version of a transaction that has its nonce, and sends it. Resolves when the journal has it. Without a journal it returns undefined
-   * and waits for nothing, so that calls keep their order.
+   * Signs a version of a transaction that has its nonce, and sends it once the journal has it; resolves with whether the journal has it, and never rejects.
+   * Without a journal it returns undefined and waits for nothing, so that calls keep their order.
    */
-  sign(pending: PendingTransaction, fees: Fees): Promise<void> | undefined {
+  sign(pending: PendingTransaction, fees: Fees): Promise<boolean> | undefined {
     const { inFlight, journal, signer, chainId, clock, head, dispatch } = this.#options;
     const { nonce, request } = pending.state;
     const { to, data, gas } = request;
@@ -68,8 +68,11 @@ export class Transmitter {
     const { variants, isDone, isBusy, isRecorded, nonce } = pending.state;
     const [newest] = variants;
     if (newest === undefined || isDone || isBusy) return;
-    if (!isRecorded) return this.#recordAgain(pending);
-    const { dispatch } = this.#options;
+    const { dispatch, journal } = this.#options;
+    if (!isRecorded) {
+      if (journal !== undefined) await this.#record(pending, journal);
+      return;
+    }
     if (isRetractable(pending.state) && pending.state.request.mayStart?.() === false) {
       dispatch(pending, { kind: "retracted", reason: mayNotStart() });
       return;
@@ -88,24 +91,19 @@ export class Transmitter {
     if (next?.state.refusal?.kind === "nonce-too-high") void this.send(next);
   }
 
-  async #record(pending: PendingTransaction, journal: JournalWriter): Promise<void> {
+  /** Whether the journal has the newest version now. */
+  async #record(pending: PendingTransaction, journal: JournalWriter): Promise<boolean> {
     const { dispatch } = this.#options;
     const [newest] = pending.state.variants;
     if (newest === undefined) throw new Error("only a signed transaction is recorded");
     const { hash } = newest;
     dispatch(pending, { kind: "began" });
-    try {
-      await journal.record(pending.state);
-    } catch (error) {
-      dispatch(pending, { kind: "recorded", hash, isWritten: false });
-      throw error;
-    }
-    dispatch(pending, { kind: "recorded", hash, isWritten: true });
-  }
-
-  async #recordAgain(pending: PendingTransaction): Promise<void> {
-    const { journal } = this.#options;
-    if (journal !== undefined) await this.#record(pending, journal).catch(() => {}); // The journal writer logs it.
+    const isWritten = await journal.record(pending.state).then(
+      () => true,
+      () => false, // The journal writer logs it.
+    );
+    dispatch(pending, { kind: "recorded", hash, isWritten });
+    return isWritten;
   }
 
   async #try({ raw, hash }: Variant): Promise<RpcFailure | undefined> {
