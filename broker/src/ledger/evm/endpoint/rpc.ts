@@ -151,10 +151,11 @@ export class Rpc {
     filter: LogFilter,
   ): Promise<{ readonly logs: readonly RpcLog[]; readonly end: Header | undefined }> {
     const call = toLogsCall({ fromBlock: toQuantity(range.from), toBlock: toQuantity(range.to) }, filter);
-    if (this.provider.requestAll === undefined) return { logs: readLogs(await this.#request(call)), end: undefined };
+    const { provider } = this;
+    if (provider.requestAll === undefined) return { logs: readLogs(await this.#request(call)), end: undefined };
     // The header comes first: otherwise a chain node could return too few logs, then receive the last block, then return its header.
     const calls = [{ method: "eth_getBlockByNumber", params: [toQuantity(range.to), false] }, call];
-    const [block, logs] = await this.#askAll(calls, range.to);
+    const [block, logs] = (await classified(async () => provider.requestAll?.(calls, range.to))) ?? [];
     const end = readHeader(block);
     if (end.number === range.to) return { logs: readLogs(logs), end };
     throw new RpcFailure("refused", "the endpoint returned another block", { cause: block });
@@ -162,11 +163,7 @@ export class Rpc {
 
   /** Blocks with all their logs; undefined if the provider has no `readBlocks`. */
   async findBlocks(range: BlockRange & { readonly isOptional?: boolean }): Promise<readonly PushedBlock[] | undefined> {
-    try {
-      return await this.provider.readBlocks?.(range);
-    } catch (error) {
-      throw toRpcFailure(error);
-    }
+    return classified(async () => this.provider.readBlocks?.(range));
   }
 
   /** Undefined for a transaction that is in no block, as far as the endpoint knows. */
@@ -245,24 +242,21 @@ export class Rpc {
     }
   }
 
-  async #askAll(calls: readonly RpcCall[], height: number): Promise<readonly unknown[]> {
-    try {
-      return (await this.provider.requestAll?.(calls, height)) ?? [];
-    } catch (error) {
-      throw toRpcFailure(error);
-    }
-  }
-
   async #ask<T>(method: string, ...params: readonly unknown[]): Promise<T> {
     return (await this.#request({ method, params })) as T; // The caller names the type that the method's specification gives.
   }
 
   async #request(call: RpcCall): Promise<unknown> {
-    try {
-      return await this.provider.request(call);
-    } catch (error) {
-      throw toRpcFailure(error);
-    }
+    return classified(async () => this.provider.request(call));
+  }
+}
+
+/** @throws RpcFailure if `ask` fails. */
+async function classified<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    throw toRpcFailure(error);
   }
 }
 

@@ -1,18 +1,17 @@
 import type { BlockRange } from "../../../domain/block-range.ts";
-import type { Address } from "../../../domain/topic.ts";
-import { chunksOf } from "../../../lib/chunks.ts";
+import { mapInChunks } from "../../../lib/chunks.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { pause } from "../../../lib/pause.ts";
 import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { BatchPlace, BlockRef, CommittedBatch, LedgerBlock, LedgerEntry } from "../../../ports/ledger.ts";
 import type { BatchVerifier } from "./batch-verifier.ts";
-import { BlockLogs } from "./block-logs.ts";
+import { BlockLogs, type BlockLogsOptions } from "./block-logs.ts";
 import { CommittedReader } from "./committed-reader.ts";
 import { LogBloom } from "../log-bloom.ts";
 import { type ContractLog, logSignatures, parseLog } from "./parse-log.ts";
 import { type HeldBlock, hold, type PushedBlocks } from "./pushed-blocks.ts";
-import type { Header, Rpc } from "../endpoint/rpc.ts";
+import type { Header } from "../endpoint/rpc.ts";
 import { RpcFailure } from "../endpoint/rpc-failure.ts";
 import type { RpcLog } from "../endpoint/rpc-log.ts";
 
@@ -43,13 +42,9 @@ export interface Round {
   readonly bytes: number;
 }
 
-export interface BlockReaderOptions {
-  readonly rpc: Rpc;
+export interface BlockReaderOptions extends BlockLogsOptions {
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly registry: Address;
-  /** The address of our signer. */
-  readonly account: Address;
   readonly verifier: BatchVerifier;
   /** Blocks that the embedded chain pushed; they need no request. */
   readonly pushed?: PushedBlocks;
@@ -168,10 +163,7 @@ export class BlockReader {
   }
 
   async #logsOf(headers: readonly Header[], isPromised: boolean): Promise<readonly (readonly ContractLog[])[]> {
-    const logs: (readonly ContractLog[])[] = [];
-    for (const some of chunksOf(headers, blocksOfLogsAtOnce))
-      logs.push(...(await Promise.all(some.map(async (header) => this.#logsOfOne(header, isPromised)))));
-    return logs;
+    return mapInChunks(headers, blocksOfLogsAtOnce, async (header) => this.#logsOfOne(header, isPromised));
   }
 
   async #logsOfOne(header: Header, isPromised: boolean): Promise<readonly ContractLog[]> {
@@ -214,7 +206,8 @@ export class BlockReader {
   /** `end` is the header of block `last`, if it is known. */
   async #blocks(last: number, logs: readonly ContractLog[], end: Header | undefined): Promise<LedgerBlock[]> {
     const groups = groupByBlock(logs);
-    const headers = await this.#headers(groups, end);
+    const firsts = groups.flatMap(([log]) => log ?? []);
+    const headers = await mapInChunks(firsts, requestsAtOnce, async (log) => this.#header(log.blockNumber, end));
     const blocks: LedgerBlock[] = [];
     for (const [index, header] of headers.entries()) {
       const group = groups[index] ?? [];
@@ -224,13 +217,6 @@ export class BlockReader {
     }
     if (blocks.at(-1)?.number !== last) blocks.push(toBlock(await this.#header(last, end), []));
     return blocks;
-  }
-
-  async #headers(groups: readonly (readonly ContractLog[])[], known: Header | undefined): Promise<readonly Header[]> {
-    const headers: Header[] = [];
-    for (const some of chunksOf(groups, requestsAtOnce))
-      headers.push(...(await Promise.all(some.map(async ([log]) => this.#header(log?.blockNumber ?? 0, known)))));
-    return headers;
   }
 
   async #header(number: number, known: Header | undefined): Promise<Header> {

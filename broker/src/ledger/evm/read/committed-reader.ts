@@ -66,17 +66,14 @@ export class CommittedReader {
     }
   }
 
+  /** The embedded chain returns a part of its blocks at a time. */
   async #readRange(range: BlockRange): Promise<readonly ContractLog[]> {
-    return (await this.#readHeld(range)) ?? this.#ask(range);
-  }
-
-  /** Reads from the embedded chain, which returns a part at a time; undefined for other chains. */
-  async #readHeld({ from, to }: BlockRange): Promise<readonly ContractLog[] | undefined> {
     const { rpc, registry } = this.#options;
+    const { from, to } = range;
     const logs: ContractLog[] = [];
     for (let next = from; next <= to; ) {
       const blocks = await rpc.findBlocks({ from: next, to, isOptional: true });
-      if (blocks === undefined) return undefined;
+      if (blocks === undefined) return this.#ask(range);
       if (blocks.length === 0) return logs;
       for (const block of blocks) for (const log of hold(block, registry).logs) logs.push(log);
       next += blocks.length;
@@ -90,7 +87,7 @@ export class CommittedReader {
     const filter = { address: registry, signatures: [publishedSignature], isPromised: true };
     const raws =
       from === to ? await blockLogs.read(await rpc.header(from), true) : (await rpc.logs({ from, to }, filter)).logs;
-    return raws.flatMap((raw) => listOf(parseLog(raw, registry)));
+    return raws.flatMap((raw) => parseLog(raw, registry) ?? []);
   }
 
   /** Applies no event rules: the batch was indexed, perhaps under settings that allowed more. */
@@ -100,10 +97,6 @@ export class CommittedReader {
     const place = { address, transactionHash, logIndex, blockNumber };
     return { kind: "events-committed", publisher, firstSequence, count, events, ...place };
   }
-}
-
-function listOf(log: ContractLog | undefined): readonly ContractLog[] {
-  return log === undefined ? [] : [log];
 }
 
 function keyOf({ blockNumber, logIndex }: BatchPlace): string {
