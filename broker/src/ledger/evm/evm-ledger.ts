@@ -153,8 +153,8 @@ export class EvmLedger implements Ledger {
   }
 
   async prepareOpening(name: TopicName): Promise<TopicOpening> {
-    const { registry, findWriters } = this.#writable();
-    return { address: registry.addressOf(name), writers: await this.#ask(findWriters()) };
+    const { registry, writers } = this.#writable();
+    return { address: registry.addressOf(name), writers: writers && (await this.#ask(writers.forOpening())) };
   }
 
   async findWriters(name: TopicName, signal: AbortSignal): Promise<TopicWriters | undefined> {

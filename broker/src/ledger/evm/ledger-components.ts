@@ -45,24 +45,10 @@ export interface LedgerBase {
 }
 
 /** The components that follow the chain. */
-interface ReadComponents {
-  readonly heads: HeadWatcher;
-  readonly reader: BlockReader;
-  readonly tracker: BlockTracker;
-  readonly guard: RegistryGuard;
-}
+type ReadComponents = Readonly<ReturnType<typeof createReading>>;
 
 /** The components that write to the chain. */
-interface WriteComponents {
-  readonly registry: Registry;
-  readonly sender: TransactionSender;
-  readonly transactions: RegistryTransactions;
-  readonly opener: TopicOpener;
-  /** The set of writers of new topics; undefined for everyone. @throws BrokerError 100113 if this account is not in it. */
-  readonly findWriters: () => Promise<number | undefined>;
-  /** Undefined if new topics are for everyone. */
-  readonly writers: OwnWriters | undefined;
-}
+type WriteComponents = Readonly<ReturnType<typeof createWriting>>;
 
 /** The components of a ledger between `start` and `stop`. */
 export interface LedgerComponents extends ReadComponents, WriteComponents {
@@ -117,7 +103,7 @@ export async function createComponents(base: LedgerBase, mayDeploy: () => boolea
   };
 }
 
-function createReading(base: LedgerBase, { address, genesisHash }: Settled): ReadComponents {
+function createReading(base: LedgerBase, { address, genesisHash }: Settled) {
   const { rpc, options, signer, finality, verifier } = base;
   const { clock, logger, provider, pollMs = defaultPollMs } = options;
   const pushed = new PushedBlocks(address);
@@ -130,7 +116,7 @@ function createReading(base: LedgerBase, { address, genesisHash }: Settled): Rea
   return { heads, reader, tracker, guard };
 }
 
-function createWriting(base: LedgerBase, settled: Settled, reading: ReadComponents): WriteComponents {
+function createWriting(base: LedgerBase, settled: Settled, reading: ReadComponents) {
   const { rpc, options, signer, room } = base;
   const { address } = settled;
   const { heads, tracker, guard } = reading;
@@ -154,38 +140,11 @@ function createWriting(base: LedgerBase, settled: Settled, reading: ReadComponen
     isKept: (nonce) => nonce === ownNonce,
   });
   const transactions = new RegistryTransactions({ registry: address, sender, room });
-  const writers = createWriters(base, { registry, transactions }, reading);
-  const findWriters = async (): Promise<number | undefined> => writers?.forOpening();
-  const opener = new TopicOpener({
-    registry,
-    clock: options.clock,
-    underWayMax: () => room.limits.transactionsInFlightMax,
-    blockGas: () => room.blockGas,
-    findWriters,
-    send: (data, gas, signal) => transactions.change({ data, gas }, signal),
-  });
-  return { registry, sender, transactions, opener, findWriters, writers };
-}
-
-function createWriters(
-  { rpc, options, signer }: LedgerBase,
-  { registry, transactions }: Pick<WriteComponents, "registry" | "transactions">,
-  { heads, tracker }: ReadComponents,
-): OwnWriters | undefined {
   const { topicWriters, writers: accounts = [], memory = noMemory, clock, logger } = options;
-  if (topicWriters !== "own") return undefined;
-  return new OwnWriters({
-    rpc,
-    registry,
-    account: signer.address,
-    accounts,
-    memory,
-    clock,
-    logger,
-    send: (request) => transactions.change(request, new AbortController().signal), // Never aborts: the sender's deadline ends the call.
-    head: () => heads.latest.number,
-    isBehind: () => tracker.findShortage() !== undefined,
-  });
+  const own = { rpc, registry, account: signer.address, accounts, memory, clock, logger, heads, tracker, transactions };
+  const writers = topicWriters === "own" ? new OwnWriters(own) : undefined;
+  const opener = new TopicOpener({ registry, clock, room, transactions, writers });
+  return { registry, sender, transactions, opener, writers };
 }
 
 function createJournal({ options, signer }: LedgerBase): JournalWriter | undefined {
@@ -223,17 +182,13 @@ function connect({ room, gas }: LedgerBase, fees: FeePolicy, components: ReadCom
 /** Why the group cannot use the chain; undefined while it can, as far as known. */
 export function outageOf(
   provider: EvmProvider,
-  { heads, guard, tracker }: Pick<LedgerComponents, "heads" | "guard" | "tracker">,
+  { heads, guard, tracker }: Omit<ReadComponents, "reader">,
 ): Outage | undefined {
   return provider.failure?.() ?? tracker.findShortage() ?? guard.outage ?? tracker.outage ?? heads.outage;
 }
 
 /** The error for a caller whose transaction was not sent. */
-export function unreachable(
-  provider: EvmProvider,
-  components: Pick<LedgerComponents, "heads" | "guard" | "tracker">,
-  journal?: JournalWriter,
-): BrokerError {
+export function unreachable(provider: EvmProvider, components: ReadComponents, journal?: JournalWriter): BrokerError {
   const reason = outageOf(provider, components)?.reason ?? journal?.failure ?? "nothing was sent";
   return new BrokerError("chainUnreachable", { details: reason });
 }

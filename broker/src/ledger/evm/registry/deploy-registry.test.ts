@@ -1,5 +1,6 @@
 import { type Hex, Signer, toHex } from "@stele/eth/node";
 import { expect, test } from "vitest";
+import { silentLogger } from "../../../lib/logger.ts";
 import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
 import { Rpc } from "../endpoint/rpc.ts";
 import { FinalityPolicy } from "../read/finality.ts";
@@ -36,6 +37,7 @@ async function complete(refusals: ReadonlyMap<string, string>) {
     finality: new FinalityPolicy(rpc, "latest"),
     chainId: 1,
     clock,
+    logger: silentLogger,
     deadlineMs: 1000,
     journal: undefined,
   };

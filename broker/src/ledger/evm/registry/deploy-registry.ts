@@ -3,6 +3,7 @@ import { fromHex, type Signer, signTransaction, toHex } from "@stele/eth/node";
 import { BrokerError } from "@stele/wire";
 import { parseTransaction } from "viem/utils";
 import type { Address } from "../../../domain/topic.ts";
+import type { Logger } from "../../../lib/logger.ts";
 import { pause } from "../../../lib/pause.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { SignedVariant } from "../../../ports/journal.ts";
@@ -27,6 +28,7 @@ export interface DeployOptions {
   readonly finality: FinalityPolicy;
   readonly chainId: number;
   readonly clock: Clock;
+  readonly logger: Logger;
   readonly deadlineMs: number;
   /** Undefined on the embedded chain, where a start finds the registry by the signer's nonces. */
   readonly journal: JournalWriter | undefined;

@@ -5,9 +5,12 @@ import { pause } from "../../../lib/pause.ts";
 import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { WriterSet } from "../../../ports/group-records.ts";
+import type { BlockTracker } from "../read/block-tracker.ts";
+import type { HeadWatcher } from "../read/head-watcher.ts";
 import { signatureOf } from "../read/parse-log.ts";
 import { writersGas } from "../write/gas.ts";
-import type { Inclusion, TransactionRequest } from "../write/transaction-state.ts";
+import type { RegistryTransactions } from "../write/registry-transactions.ts";
+import type { Inclusion } from "../write/transaction-state.ts";
 import { addWriterCalldata, createWritersCalldata, type Registry } from "./registry.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
 import { isUnanswered, RpcFailure } from "../endpoint/rpc-failure.ts";
@@ -30,12 +33,9 @@ export interface OwnWritersOptions {
   readonly memory: GroupMemory;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The newest known block. */
-  readonly head: () => number;
-  /** Whether the chain is shorter than the blocks already read. */
-  readonly isBehind: () => boolean;
-  /** Sends a transaction to the registry; resolves once its block is final. @throws BrokerError as the Ledger port says. */
-  readonly send: (request: Pick<TransactionRequest, "data" | "gas">) => Promise<Inclusion>;
+  readonly heads: HeadWatcher;
+  readonly tracker: BlockTracker;
+  readonly transactions: RegistryTransactions;
 }
 
 /**
@@ -83,7 +83,7 @@ export class OwnWriters {
   /**
    * The set for new topics. Asks the registry each time: another member may have removed this account, and after a reorg the number may belong to
    * somebody else's set. Then the group creates a new set.
-   * @throws BrokerError 100113 if this account is no member, 200205 if the chain is behind; RpcFailure; otherwise as `send` does.
+   * @throws BrokerError 100113 if this account is no member, 200205 if the chain is behind; RpcFailure; otherwise as RegistryTransactions does.
    */
   async forOpening(): Promise<number> {
     const set = await this.#settle();
@@ -131,9 +131,9 @@ export class OwnWriters {
 
   /** Whether the chain has the set. @throws BrokerError 200205 if the chain lacks the set, but is behind and may have it later. */
   async #isThere({ number, owner }: WriterSet): Promise<boolean> {
-    const { registry, isBehind } = this.#options;
+    const { registry, tracker } = this.#options;
     if ((await registry.ownerOf(number)) === owner) return true;
-    if (isBehind())
+    if (tracker.findShortage() !== undefined)
       throw new BrokerError("chainUnreachable", {
         details: `the chain is behind and has no set of writers ${number} yet`,
       });
@@ -141,9 +141,9 @@ export class OwnWriters {
   }
 
   async #create(): Promise<WriterSet> {
-    const { send, account } = this.#options;
+    const { account } = this.#options;
     const accounts = (await this.#listOthers()).slice(0, accountsMax);
-    const { blockNumber } = await send({ data: createWritersCalldata(accounts), gas: writersGas(accounts.length) });
+    const { blockNumber } = await this.#send(createWritersCalldata(accounts), writersGas(accounts.length));
     const made = (await this.#readCreated(blockNumber, blockNumber)).at(-1);
     if (made !== undefined) return made;
     throw new BrokerError("transactionFailed", {
@@ -158,7 +158,7 @@ export class OwnWriters {
   /** The oldest of the signer's sets. If the endpoint refuses to search all blocks, the group creates another set. */
   async #findOnChain(): Promise<WriterSet | undefined> {
     try {
-      return (await this.#readCreated(0, this.#options.head())).at(0);
+      return (await this.#readCreated(0, this.#options.heads.latest.number)).at(0);
     } catch (error) {
       if (!(error instanceof RpcFailure) || isUnanswered(error)) throw error;
       this.#options.logger.warn("endpoint refused to search for the set of writers, creating one", { error });
@@ -208,12 +208,17 @@ export class OwnWriters {
   }
 
   async #add({ number }: WriterSet, signer: Address): Promise<void> {
-    const { registry, send, logger } = this.#options;
+    const { registry, logger } = this.#options;
     if (!(await registry.isMember(number, signer))) {
-      await send({ data: addWriterCalldata(number, signer), gas: writersGas(1) });
+      await this.#send(addWriterCalldata(number, signer), writersGas(1));
       logger.info("writer added", { writers: number, signer });
     }
     this.#members.add(signer);
+  }
+
+  /** Never aborts: the sender's deadline ends the call. */
+  #send(data: Buffer, gas: number): Promise<Inclusion> {
+    return this.#options.transactions.change({ data, gas }, new AbortController().signal);
   }
 
   async #checkOwn({ number: set, owner }: WriterSet): Promise<void> {

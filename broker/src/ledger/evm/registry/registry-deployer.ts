@@ -2,7 +2,6 @@ import { toHex } from "@stele/eth/node";
 import { BrokerError, isBrokerError } from "@stele/wire";
 import { parseTransaction } from "viem/utils";
 import type { Address } from "../../../domain/topic.ts";
-import type { Logger } from "../../../lib/logger.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
 import type { JournalWriter } from "../write/journal-writer.ts";
 import {
@@ -17,10 +16,6 @@ import { createdAddress } from "./find-registry.ts";
 /** How many of a key's first nonces are searched for the deployment of a known registry. */
 const ownNoncesMax = 256;
 
-export interface DeployerOptions extends DeployOptions {
-  readonly logger: Logger;
-}
-
 /**
  * Deploys a group's registry; resolves once a final block contains it. Call it again after a failure: it then resumes the deployment in the journal, which
  * gets the deployment before the chain does. So this signer sends another one only after the first was refused or reverted, or another transaction used its
@@ -28,7 +23,7 @@ export interface DeployerOptions extends DeployOptions {
  */
 export async function deployRegistry(
   rpc: Rpc,
-  options: DeployerOptions,
+  options: DeployOptions,
   place: { readonly isRemembered: boolean },
 ): Promise<Address> {
   const { journal, logger } = options;
@@ -51,7 +46,7 @@ export async function forgetDeployments({ journal, signer }: Pick<DeployOptions,
  * Deploys again, at the same address, a registry that the chain lost. @throws BrokerError 200205 with the reason if that is impossible; otherwise
  * as `completeDeployment` does.
  */
-export async function restoreRegistry(rpc: Rpc, options: DeployerOptions, address: Address): Promise<void> {
+export async function restoreRegistry(rpc: Rpc, options: DeployOptions, address: Address): Promise<void> {
   const { signer, logger } = options;
   const nonce = findOwnNonce(address, signer.address);
   if (nonce === undefined) throw missing(address, "and this signer did not deploy it");

@@ -4,7 +4,10 @@ import type { TopicName } from "../../../domain/topic-name.ts";
 import { createDeferred, type Deferred } from "../../../lib/deferred.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { openGas, openingBaseGas, openingGas } from "../write/gas.ts";
+import type { RegistryTransactions } from "../write/registry-transactions.ts";
+import type { TransactionRoom } from "../write/transaction-room.ts";
 import type { Inclusion } from "../write/transaction-state.ts";
+import type { OwnWriters } from "./own-writers.ts";
 import { openCalldata, type Registry } from "./registry.ts";
 import { toBrokerError } from "../endpoint/rpc-failure.ts";
 
@@ -16,14 +19,10 @@ const openingsWaitingMax = 10_000;
 export interface TopicOpenerOptions {
   readonly registry: Registry;
   readonly clock: Clock;
-  /** Upper bound on concurrent transactions. */
-  readonly underWayMax: () => number;
-  /** Upper bound on the gas of one transaction on this chain. */
-  readonly blockGas: () => number;
-  /** The set of writers of new topics; undefined for everyone. @throws BrokerError 100113 if this account is not in it. */
-  readonly findWriters: () => Promise<number | undefined>;
-  /** Sends one transaction to the registry. @throws BrokerError as the Ledger port says. */
-  readonly send: (data: Buffer, gas: number, signal: AbortSignal) => Promise<Inclusion>;
+  readonly room: TransactionRoom;
+  readonly transactions: RegistryTransactions;
+  /** Undefined if new topics are for everyone. */
+  readonly writers: OwnWriters | undefined;
 }
 
 interface Opening {
@@ -81,14 +80,15 @@ export class TopicOpener {
   }
 
   #pump(): void {
-    while (this.#waiting.size > 0 && this.#underWay < this.#options.underWayMax()) void this.#open(this.#take());
+    const { limits } = this.#options.room;
+    while (this.#waiting.size > 0 && this.#underWay < limits.transactionsInFlightMax) void this.#open(this.#take());
   }
 
   /** The oldest calls, as many as fit into one transaction. */
   #take(): readonly Opening[] {
     const names = new Set<TopicName>();
     const taken: Opening[] = [];
-    let gasLeft = Math.min(gasMax, this.#options.blockGas()) - openingBaseGas;
+    let gasLeft = Math.min(gasMax, this.#options.room.blockGas) - openingBaseGas;
     for (const opening of this.#waiting) {
       const { name } = opening;
       gasLeft -= names.has(name) ? 0 : openingGas(name);
@@ -117,14 +117,14 @@ export class TopicOpener {
     }
   }
 
-  /** Sends one `open`. If the registry reverts it because the sender was just removed from the set, throws the error of `findWriters`. */
+  /** Sends one `open`. If the registry reverts it because the sender was just removed from the set, throws the error of `forOpening`. */
   async #send(names: readonly TopicName[], signal: AbortSignal): Promise<Inclusion> {
-    const { findWriters, send } = this.#options;
-    const writers = await findWriters();
+    const { writers, transactions } = this.#options;
+    const data = openCalldata(names, await writers?.forOpening());
     try {
-      return await send(openCalldata(names, writers), openGas(names), signal);
+      return await transactions.change({ data, gas: openGas(names) }, signal);
     } catch (error) {
-      if (isBrokerError(error, "transactionFailed")) await findWriters();
+      if (isBrokerError(error, "transactionFailed")) await writers?.forOpening();
       throw error;
     }
   }
