@@ -44,7 +44,6 @@ import { FinalityPolicy } from "./read/finality.ts";
 import { findBatch } from "./read/find-batch.ts";
 import { findBlock } from "./read/find-block.ts";
 import { createChainCheck } from "./read/own-chain-check.ts";
-import { RangeSize } from "./read/range-size.ts";
 import { closeCalldata } from "./registry/registry.ts";
 import { toOutcome } from "./write/batch-outcome.ts";
 import { nonceOf } from "./write/check-entries.ts";
@@ -70,7 +69,6 @@ export class EvmLedger implements Ledger {
   readonly publishTimeoutMs: number | undefined;
   readonly isFinal: boolean;
   readonly #base: LedgerBase;
-  readonly #searchSize = new RangeSize();
   #components: LedgerComponents | undefined;
   #isStopped = false;
 
@@ -262,7 +260,7 @@ export class EvmLedger implements Ledger {
 
   async findBatch(batch: BatchStart, range: BlockRange, signal: AbortSignal): Promise<number | undefined> {
     const { address: registry } = this.#started().registry;
-    return this.#read(findBatch(range, { rpc: this.#base.rpc, registry, batch, size: this.#searchSize, signal }));
+    return this.#read(findBatch(range, { rpc: this.#base.rpc, registry, batch, signal }));
   }
 
   async readCommitted(places: readonly BatchPlace[], signal: AbortSignal): Promise<readonly CommittedBatch[]> {
