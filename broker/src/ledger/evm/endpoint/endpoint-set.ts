@@ -235,20 +235,15 @@ export class EndpointSet implements EvmProvider {
     this.#choose();
   }
 
-  /** Keeps the endpoint in use while it is healthy; otherwise uses the first healthy one, else the first that is not down. */
+  /** Uses the first healthy endpoint, else the first that is not down. */
   #choose(): void {
     const isWell = (endpoint: Endpoint): boolean => endpoint.failures === 0 && !this.#isBehind(endpoint);
-    if (isWell(this.#current)) return;
     const next = this.#endpoints.find(isWell) ?? this.#endpoints.find((endpoint) => endpoint.reason === undefined);
-    if (next !== undefined) this.#use(next);
-  }
-
-  #use(endpoint: Endpoint): void {
-    if (endpoint === this.#current) return;
+    if (next === undefined || next === this.#current) return;
     const from = this.#current.name;
-    this.#current = endpoint;
-    this.#options.logger.info("chain endpoint changed", { from, to: endpoint.name });
-    void this.#subscription.refresh(endpoint);
+    this.#current = next;
+    this.#options.logger.info("chain endpoint changed", { from, to: next.name });
+    void this.#subscription.refresh(next);
   }
 
   /** Endpoints to ask, best first. Skips those on hold; a lagging one is asked only if no other is better. */
@@ -320,10 +315,7 @@ export class EndpointSet implements EvmProvider {
     const open = this.#endpoints.filter((endpoint) => !endpoint.isHeld);
     await Promise.all((known ? open : open.slice(0, 1)).map(async (endpoint) => this.#lookAt(endpoint)));
     if (this.#isClosed) return;
-    const first = this.#endpoints.find(
-      (endpoint) => endpoint.failures === 0 && endpoint.isChecked && !this.#isBehind(endpoint),
-    );
-    if (first !== undefined) this.#use(first);
+    this.#choose();
     await this.#subscription.refresh(this.#current);
     this.#schedulePatrol();
   }
