@@ -3,6 +3,9 @@ import type { Member, Membership } from "../cluster/member.ts";
 import { whileMember } from "../cluster/while-member.ts";
 import { pause } from "../../lib/pause.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
+import { untilAborted } from "../../lib/until-aborted.ts";
+import { Wakeup } from "../../lib/wakeup.ts";
+import { Deadline } from "../time.ts";
 import type { Admission } from "./admission.ts";
 import { type Role, untilCaughtUp } from "./role.ts";
 import { StallDetector } from "./stall-detector.ts";
@@ -27,9 +30,7 @@ export class GroupRole implements Role {
   #running: Promise<void> | undefined;
   #membership: Membership | undefined;
   readonly #stallDetector: StallDetector;
-  #term: Term | undefined;
-  /** The membership of the term. */
-  #termMembership: Membership | undefined;
+  #term: (HeldLease & { readonly term: Term }) | undefined;
   /** A lease that this node still has to release. */
   #owed: HeldLease | undefined;
   readonly #releaseTrouble: ReportedTrouble;
@@ -37,8 +38,8 @@ export class GroupRole implements Role {
   #tryAt = Number.NEGATIVE_INFINITY;
   /** This node does not try for the lease before this time, even after a hint. In milliseconds of the monotonic clock. */
   #restUntil = Number.NEGATIVE_INFINITY;
+  readonly #due = new Wakeup();
   #isDue = false;
-  #wake = (): void => {};
 
   constructor(options: GroupRoleOptions) {
     this.#options = options;
@@ -48,7 +49,7 @@ export class GroupRole implements Role {
 
   /** Also checks the membership: if the process stood still, another node may have taken the lease although the term has not ended here. */
   get isFollowing(): boolean {
-    return this.#term !== undefined && this.#termMembership?.isLive() === true;
+    return this.#term?.membership.isLive() === true;
   }
 
   async start(signal: AbortSignal): Promise<void> {
@@ -86,7 +87,7 @@ export class GroupRole implements Role {
       this.#membership = membership;
       this.#tryAt = Number.NEGATIVE_INFINITY;
       this.#look();
-      await aborted(until);
+      await untilAborted(new Promise(() => {}), until);
       this.#membership = undefined;
     });
   }
@@ -99,13 +100,13 @@ export class GroupRole implements Role {
     if (hint.kind === "nodes") this.#tryAt = Number.NEGATIVE_INFINITY;
     const isOwn = "groupId" in hint && hint.groupId === this.#options.ledger.groupId;
     if (hint.kind === "nodes" || (hint.kind === "index" && isOwn)) this.#look();
-    if (hint.kind === "ahead" && isOwn) this.#term?.hearOf(hint.blockNumber);
+    if (hint.kind === "ahead" && isOwn) this.#term?.term.hearOf(hint.blockNumber);
   }
 
   /** Begins the next round of the loop at once. A round in progress may have missed the change. */
   #look(): void {
     this.#isDue = true;
-    this.#wake();
+    this.#due.wake();
   }
 
   /** Takes the lease if it is time to try and no other node has it. A node whose chain does not answer tries less often, so that others try first. */
@@ -126,17 +127,18 @@ export class GroupRole implements Role {
     }
   }
 
-  async #hold({ lease, membership }: HeldLease): Promise<void> {
+  async #hold(held: HeldLease): Promise<void> {
+    const { lease, membership } = held;
     const { logger, clock, limits } = this.#options;
     logger.info("following began", { epoch: lease.epoch });
     const until = AbortSignal.any([this.#stopping.signal, membership.ended]);
-    this.#termMembership = membership;
-    this.#term = new Term(this.#options, lease);
-    const outcome = await this.#term.serve(until);
+    const term = new Term(this.#options, lease);
+    this.#term = { ...held, term };
+    const outcome = await term.serve(until);
     this.#term = undefined;
     logger.info("following ended", { epoch: lease.epoch, outcome });
     if (outcome === "away") this.#restUntil = clock.monotonic() + limits.outageToleranceMs;
-    if (outcome !== "lost") this.#owed = { lease, membership };
+    if (outcome !== "lost") this.#owed = held;
     await this.#release();
   }
 
@@ -176,9 +178,8 @@ export class GroupRole implements Role {
     const { signal } = this.#stopping;
     if (failures > 0) await pause(clock, retryDelayMs(failures, this.#options), signal);
     else if (!this.#isDue && !signal.aborted) {
-      const resting = new AbortController();
-      this.#wake = () => resting.abort();
-      await pause(clock, limits.watchPollMs, resting.signal);
+      using deadline = new Deadline(clock, limits.watchPollMs);
+      await this.#due.wait(deadline.signal);
     }
   }
 }
@@ -187,11 +188,4 @@ export class GroupRole implements Role {
 interface HeldLease {
   readonly lease: GroupLease;
   readonly membership: Membership;
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }
