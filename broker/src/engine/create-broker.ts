@@ -162,7 +162,7 @@ class Engine implements RunningBroker {
       ...shared,
       findStart,
       times,
-      nodeId: () => this.#cluster?.nodeId(),
+      nodeId: () => this.#cluster?.member.nodeId(),
       toSessionParts: (groupId, mayReceive) => this.#toSessionParts(groupId, mayReceive),
     });
     this.#cluster?.member.onHint((hint) => void (hint.kind === "session" && this.#sessions.onHint(hint.id)));

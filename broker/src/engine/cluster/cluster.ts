@@ -1,5 +1,4 @@
 import type { GroupId } from "../../domain/group-id.ts";
-import type { NodeId } from "../../domain/node.ts";
 import { Balancer } from "./balancer.ts";
 import { Claims } from "./claims.ts";
 import { ClusterMember, type ClusterMemberOptions } from "./cluster-member.ts";
@@ -33,20 +32,15 @@ export class Cluster {
     this.member.start();
   }
 
-  /** This node's identifier. @throws BrokerError 200207 while it is no member. */
-  nodeId(): NodeId {
-    return this.member.nodeId();
-  }
-
   /** Begins to deliver a group, and asks for a share of its subscriptions. */
   resume(groupId: GroupId): void {
     this.deliveries.resume(groupId);
-    void this.#askForShare();
+    void this.#balanceAfter(this.member.renew());
   }
 
   /** Accepts no further subscriptions, and asks the balancer to move this node's subscriptions to the others. */
   drain(): void {
-    void this.#askOthers();
+    void this.#balanceAfter(this.member.drain());
   }
 
   /** Ends the membership. */
@@ -56,13 +50,8 @@ export class Cluster {
     await this.member.stop(signal);
   }
 
-  async #askOthers(): Promise<void> {
-    await this.member.drain();
-    this.#balancer.lookSoon();
-  }
-
-  async #askForShare(): Promise<void> {
-    await this.member.renew();
+  async #balanceAfter(renewal: Promise<void>): Promise<void> {
+    await renewal;
     this.#balancer.lookSoon();
   }
 }
