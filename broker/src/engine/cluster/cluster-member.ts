@@ -94,7 +94,6 @@ export class ClusterMember implements Member {
     return `this node has not joined the others: ${this.#joining.reason ?? this.#renewing.reason ?? "it is joining"}`;
   }
 
-  /** Whether the identifier is that of the live membership. */
   isLive(nodeId: NodeId | undefined): boolean {
     return this.#current !== undefined && this.#current.nodeId === nodeId && this.#current.isLive();
   }

@@ -43,7 +43,6 @@ export class Cluster {
     void this.#balanceAfter(this.member.drain());
   }
 
-  /** Ends the membership. */
   async stop(signal: AbortSignal): Promise<void> {
     this.#balancer.stop();
     this.watch.stop();

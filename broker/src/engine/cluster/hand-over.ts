@@ -30,7 +30,6 @@ export class HandOver {
     this.#options = options;
   }
 
-  /** Hands subscriptions to the nodes that asked for them. */
   async give(keys: readonly SubscriptionKey[]): Promise<void> {
     await this.#end(keys, handOverGraceMs, (ended) => this.#handOver(ended));
   }

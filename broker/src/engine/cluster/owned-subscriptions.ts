@@ -14,7 +14,6 @@ export interface RunningWorker extends SubscriptionKey {
 }
 
 export interface OwnedDifference {
-  /** Owned subscriptions that another node asks for. */
   readonly wanted: readonly GroupPage<OwnedSubscription>[];
   /** Subscriptions that are owned without a worker, delivered without being owned, or delivered under another epoch. */
   readonly doubtful: readonly GroupPage<SubscriptionId>[];

@@ -28,7 +28,6 @@ export interface FollowerOptions extends BlockIndexerOptions {
 export class Follower {
   readonly #parts: FollowerOptions;
   readonly #indexer: BlockIndexer;
-  /** The newest indexed block. */
   #head: BlockRef | undefined;
   /** Number of reorgs since the last indexed block. */
   #reorganisations = 0;

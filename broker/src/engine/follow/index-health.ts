@@ -41,7 +41,6 @@ export class IndexHealth {
     this.#isStoreAway = false;
   }
 
-  /** Shows a warning for an hour. */
   warn(text: string): void {
     this.#warning = { at: this.#clock.monotonic(), text: `in the last hour ${text}` };
   }

@@ -47,7 +47,6 @@ export class Term {
     this.#trouble = new ReportedTrouble(options.logger, "following failed", "following again");
   }
 
-  /** See {@link Overtaken.hear}. */
   hearOf(blockNumber: number): void {
     this.#overtaken.hear(blockNumber);
   }

@@ -173,7 +173,6 @@ interface Fill {
   readonly upTo: number;
 }
 
-/** The generation of an index; 0 for an empty one. */
 function generationOf(head: IndexHead | undefined): number {
   return head?.generation ?? 0;
 }

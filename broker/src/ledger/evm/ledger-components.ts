@@ -160,7 +160,6 @@ async function estimateGas({ rpc, signer, gas, room }: LedgerBase, request: Tran
   return Math.min(gas.onShort(estimate, request.formulaGas), room.blockGas);
 }
 
-/** Passes new heads and blocks to the components. */
 function connect({ room, gas }: LedgerBase, fees: FeePolicy, components: ReadComponents & WriteComponents): void {
   const { heads, tracker, guard, sender } = components;
   heads.listen((head) => {
@@ -193,13 +192,11 @@ export function unreachable(provider: EvmProvider, components: ReadComponents, j
   return new BrokerError("chainUnreachable", { details: reason });
 }
 
-/** The error for a transaction that a restored copy of a broker must not sign. */
 export function notActivated(): BrokerError {
   const details = "this broker was restored from a backup, and the original may still use its key: run stele activate";
   return new BrokerError("chainUnreachable", { details });
 }
 
-/** Starts the components; if one fails, stops them all. */
 export async function startComponents(
   components: LedgerComponents,
   { maySign = true }: EvmLedgerOptions,

@@ -11,7 +11,6 @@ export const connectTimeoutMs = 5_000;
 /** An object from an endpoint, not validated. */
 export type RawAnswer = Readonly<Record<string, unknown>>;
 
-/** Parses a JSON object; undefined for anything else. */
 export function parseObject(text: string): RawAnswer | undefined {
   return toObject(parseJson(text));
 }
@@ -42,7 +41,6 @@ export function findCount(quantity: unknown): number | undefined {
   return Number.isSafeInteger(count) ? count : undefined;
 }
 
-/** The error in an answer; undefined if there is none. */
 export function findError(answer: RawAnswer, address: EndpointAddress): RpcAnswerError | undefined {
   const { error } = answer;
   if (typeof error !== "object" || error === null) return undefined;

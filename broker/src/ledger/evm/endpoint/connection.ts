@@ -14,7 +14,6 @@ export interface Notification {
   readonly result: unknown;
 }
 
-/** Events of a connection. */
 export interface ConnectionEvents {
   readonly onNotification: (notification: Notification) => void;
   /** A connection was lost, with its subscriptions, or could not be opened. */

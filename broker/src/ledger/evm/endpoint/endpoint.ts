@@ -14,7 +14,6 @@ const lossesMax = 10;
 /** How long an endpoint that does not answer a method is asked last for this method, in milliseconds, although it answers others. */
 const lateMs = 60_000;
 
-/** One endpoint of a group, with its health. */
 export class Endpoint {
   readonly connection: Connection;
   /** Number of the endpoint's newest known block. */

@@ -32,7 +32,6 @@ const batchRefusals: ReadonlySet<number> = new Set([400, 405, 413, 415, 422, 501
 const batchRefusalCodes: ReadonlySet<number> = new Set([-32700, -32600]);
 
 interface PostOptions<T> {
-  /** Ends the request. */
   readonly signal: AbortSignal;
   readonly read: (response: Dispatcher.ResponseData, text: string) => T;
 }

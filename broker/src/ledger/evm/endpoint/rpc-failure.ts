@@ -27,7 +27,6 @@ export type RpcFailureKind =
   | "unsupported"
   | "refused";
 
-/** A failed request to an endpoint, classified. */
 export class RpcFailure extends Error {
   readonly kind: RpcFailureKind;
 
@@ -106,7 +105,6 @@ const causesMax = 5;
 /** Characters kept of each error message: viem's messages contain whole requests. */
 const messageCharactersMax = 300;
 
-/** Classifies an error of a provider. */
 export function toRpcFailure(error: unknown): RpcFailure {
   if (error instanceof RpcFailure) return error;
   if (error instanceof EndpointError) return new RpcFailure(kindByReach[error.reach], error.message, { cause: error });

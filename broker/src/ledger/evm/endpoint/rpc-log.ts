@@ -29,7 +29,6 @@ export function isHex(value: unknown): value is Hex {
   return typeof value === "string" && value.startsWith("0x");
 }
 
-/** Whether a value is `0x` with at least one hex digit. */
 export function isQuantity(value: unknown): value is Hex {
   return typeof value === "string" && /^0x[0-9a-f]+$/i.test(value);
 }

@@ -12,7 +12,6 @@ import { isHex, isLogList, isQuantity, type RpcLog } from "./rpc-log.ts";
 /** A transaction rebuilt from the index. */
 export interface KnownTransaction {
   readonly hash: Uint8Array;
-  /** Its calldata. */
   readonly data: Uint8Array;
   /** Parts of the calldata that also occur in its logs. */
   readonly logged: readonly Uint8Array[];
@@ -189,7 +188,6 @@ export class Rpc {
     return this.#ask<Hex>("eth_getCode", address, toTag(tag));
   }
 
-  /** One word of an account's storage. */
   async storage(address: Address, slot: Hex): Promise<Hex> {
     return this.#ask<Hex>("eth_getStorageAt", address, slot, "latest");
   }
@@ -251,7 +249,6 @@ export class Rpc {
   }
 }
 
-/** @throws RpcFailure if `ask` fails. */
 async function classified<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();
@@ -312,13 +309,11 @@ export function readHeader(value: unknown): Header {
   };
 }
 
-/** @throws RpcFailure if `value` is no list of logs. */
 function readLogs(value: unknown): readonly RpcLog[] {
   if (isLogList(value)) return value;
   throw new RpcFailure("refused", "the endpoint returned no list of logs", { cause: value });
 }
 
-/** @throws RpcFailure if `quantity` is not one. */
 function toCount(quantity: unknown): number {
   const count = findCount(quantity);
   if (count === undefined) throw new RpcFailure("refused", "the endpoint returned no number", { cause: quantity });

@@ -6,7 +6,6 @@ import { answerBytesMax, connectTimeoutMs } from "./answer.ts";
 import type { Channel, ChannelEvents } from "./channel.ts";
 import { EndpointError, type Reach } from "./endpoint-error.ts";
 
-/** Opens a WebSocket. */
 export function openWebSocket(address: EndpointAddress, events: ChannelEvents): Channel {
   const { protocol, host, pathname, search } = new URL(address.text);
   const socket = new WebSocket(`${protocol}//${host}${pathname}${search}`, {

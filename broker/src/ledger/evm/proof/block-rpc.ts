@@ -21,7 +21,6 @@ const receiptsBytesMax = 16_777_216;
 /** JSON of a log without its data, in bytes. */
 const logBytes = 600;
 
-/** The receipts of a block exceed the limit for proofs. */
 export class ReceiptsTooLong extends Error {
   override readonly name = "ReceiptsTooLong";
 
@@ -98,12 +97,10 @@ export class BlockRpc {
   }
 }
 
-/** Whether the answer exceeded the limit. */
 function isTooLong(error: unknown): boolean {
   return error instanceof RpcFailure && error.cause instanceof EndpointError && error.cause.reach === "answer-too-long";
 }
 
-/** @throws ReceiptsTooLong. */
 function assertSize(receipts: readonly unknown[]): void {
   let bytes = 0;
   for (const receipt of receipts) {

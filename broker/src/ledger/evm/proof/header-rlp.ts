@@ -94,7 +94,6 @@ function readField(block: RpcObject, [name, kind]: Field): Uint8Array | undefine
   return isHex(value) ? fromHex(value) : undefined;
 }
 
-/** Whether a value is `0x` with any number of hex digits, even none. */
 export function isHex(value: unknown): value is Hex {
   return typeof value === "string" && /^0x[0-9a-fA-F]*$/.test(value);
 }

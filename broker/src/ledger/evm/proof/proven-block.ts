@@ -6,12 +6,10 @@ import { type ContractLog, parseLog } from "../read/parse-log.ts";
 import type { RpcBlock, RpcReceipt } from "./block-rpc.ts";
 import { findReceiptBytes } from "./receipt-rlp.ts";
 
-/** A batch in a block. */
 export interface FoundBatch {
   readonly transactionIndex: number;
   readonly logPlace: number;
   readonly publisher: Address;
-  /** The encoded events. */
   readonly events: Uint8Array;
 }
 

@@ -64,7 +64,6 @@ export interface ReadRange {
   readonly ended: AbortSignal;
 }
 
-/** Reads blocks and parses their entries. */
 export class BlockReader {
   readonly #options: BlockReaderOptions;
   readonly #blockLogs: BlockLogs;

@@ -389,7 +389,6 @@ interface ReadingAt extends Reading {
   readonly from: number;
 }
 
-/** The lower of two blocks of one branch; undefined if either is unknown. */
 function lower(one: BlockRef | undefined, other: BlockRef | undefined): BlockRef | undefined {
   if (one === undefined || other === undefined) return undefined;
   return other.number < one.number ? other : one;

@@ -14,7 +14,6 @@ export interface FinalBlock {
 
 const none: FinalBlock = { number: -1, header: undefined };
 
-/** Finds the final block by a group's setting. */
 export class FinalityPolicy {
   readonly #rpc: Rpc;
   readonly #finality: Finality;

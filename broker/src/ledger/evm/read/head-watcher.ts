@@ -83,7 +83,6 @@ export class HeadWatcher {
     await this.#unsubscribe?.();
   }
 
-  /** Asks the endpoint for its newest block. */
   async refresh(): Promise<Header> {
     const head = await this.#options.rpc.header("latest");
     this.#take(head);

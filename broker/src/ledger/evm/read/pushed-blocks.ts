@@ -29,7 +29,6 @@ export class PushedBlocks {
     this.#registry = registry;
   }
 
-  /** Keeps a block and returns its header. */
   add(block: PushedBlock): Header {
     const held = hold(block, this.#registry);
     const { header } = held;

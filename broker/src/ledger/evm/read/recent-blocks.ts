@@ -8,14 +8,12 @@ const bytesMax = 4_194_304;
 /** How many names (number and hash) of read blocks to keep, to find where a reorg began. Older names are dropped when there are twice as many. */
 const namesMax = 4096;
 
-/** The newest blocks that were read. */
 export class RecentBlocks {
   readonly #rounds: Omit<Round, "logs">[] = [];
   #bytes = 0;
   /** Ascending; empty for chains without reorgs. */
   #names: BlockRef[] = [];
 
-  /** The first block of the kept rounds; undefined if there is none. */
   get from(): number | undefined {
     return this.#rounds[0]?.from;
   }
@@ -58,7 +56,6 @@ export class RecentBlocks {
     this.#bytes = 0;
   }
 
-  /** Forgets every round, and the names after `number`. */
   cutBack(number: number): void {
     this.forgetRounds();
     this.#names = this.#names.filter((name) => name.number <= number);

@@ -13,7 +13,6 @@ const pauseMs = 1000;
 export interface RegistryGuardOptions {
   readonly rpc: Rpc;
   readonly address: Address;
-  /** The signer's address. */
   readonly signer: Address;
   readonly clock: Clock;
   readonly logger: Logger;

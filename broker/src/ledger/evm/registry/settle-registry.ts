@@ -36,7 +36,6 @@ export interface SettleOptions {
   /** Whether this node may deploy the group's registry if there is none. */
   readonly mayDeploy: () => boolean;
   readonly chain: ChainIdentity;
-  /** The signer's address. */
   readonly signer: Address;
   readonly logger: Logger;
   readonly finality: FinalityPolicy;

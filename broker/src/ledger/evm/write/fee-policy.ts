@@ -62,7 +62,6 @@ export class FeePolicy {
     if (isOld && mode !== "zero") void this.refresh().catch(() => {}); // The endpoint set logs a lost endpoint.
   }
 
-  /** The current price, up to the cap. */
   current(): Fees {
     const base = this.#baseFee ?? 0n;
     if (this.#isLegacy) {

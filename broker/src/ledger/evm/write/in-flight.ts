@@ -30,7 +30,6 @@ export class InFlight {
     return this.#byNonce.get(nonce);
   }
 
-  /** The lowest nonce; undefined if nothing is in flight. */
   lowestNonce(): number | undefined {
     return lowestOf(this.#byNonce.keys());
   }

@@ -36,7 +36,6 @@ export class JournalRecovery {
     this.#trouble = new ReportedTrouble(options.logger, message, "journal read again");
   }
 
-  /** Ends attempts to read the journal again. */
   stop(): void {
     this.#stopping.abort();
   }

@@ -1,4 +1,3 @@
-/** The nonces of one key. */
 export class Nonces {
   /** Every lower nonce is used, here or by somebody else with our key. */
   #next = 0;

@@ -44,7 +44,6 @@ export class PendingTransaction {
     return this.#outcome.promise;
   }
 
-  /** Moves to the next state; returns the effects to perform. */
   apply(event: TransactionEvent): readonly Effect[] {
     const { state, effects } = transition(this.#state, event);
     this.#state = state;

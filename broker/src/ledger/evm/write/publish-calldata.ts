@@ -3,7 +3,6 @@ import { fromHex } from "@stele/eth/node";
 import { encodeAbiParameters, toFunctionSelector } from "viem/utils";
 import type { Address } from "../../../domain/topic.ts";
 
-/** A batch as the contract's argument. */
 export interface EncodedBatch {
   readonly address: Address;
   readonly count: number;

@@ -9,7 +9,6 @@ export interface PublishRequestOptions extends Pick<AppendOptions, "isAtomic"> {
   readonly gas: Pick<GasPolicy, "forPublish">;
 }
 
-/** A transaction that publishes, and its batches. */
 export interface PublishRequest {
   readonly request: Pick<TransactionRequest, "data" | "gas" | "formulaGas" | "logsExpected" | "mayRevert">;
   readonly encoded: readonly EncodedBatch[];

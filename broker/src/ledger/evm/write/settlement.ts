@@ -14,7 +14,6 @@ export interface SettlementOptions {
   readonly clock: Clock;
 }
 
-/** Waits for the fates of an account's transactions. */
 export class Settlement {
   readonly #options: SettlementOptions;
 

@@ -5,7 +5,6 @@ import type { Receipt, Rpc } from "../endpoint/rpc.ts";
 import { isUnanswered, RpcFailure } from "../endpoint/rpc-failure.ts";
 import { hashesOf, type TransactionState } from "./transaction-state.ts";
 
-/** What the chain says about a transaction. */
 export type Fate =
   /** The transaction is in a final block. */
   | { readonly kind: "included"; readonly receipt: Receipt }

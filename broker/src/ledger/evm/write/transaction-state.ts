@@ -63,9 +63,7 @@ export class TransactionTooLarge extends Error {
 /** The result for a caller whose transaction is not included. `unreachable` stands for the current outage. */
 export type Rejection = BrokerError | TransactionTooLarge | "unreachable";
 
-/** Everything that the sender knows of one transaction. */
 export interface TransactionState {
-  /** The account that signs it. */
   readonly account: Address;
   readonly request: TransactionRequest;
   /** Undefined until its first signature, and after it reverted or another transaction used its nonce. */
@@ -81,7 +79,6 @@ export interface TransactionState {
   readonly isBusy: boolean;
   /** A block that contains it and that is not final yet. */
   readonly seenIn: number | undefined;
-  /** Its logs so far. */
   readonly logs: readonly ContractLog[];
   /** Why an endpoint refused it last. */
   readonly refusal: RpcFailure | undefined;
@@ -95,9 +92,7 @@ export interface TransactionState {
   readonly isRecovered: boolean;
   /** Whether a final block contained it until a reorg removed the block: its caller may have the answer that it is committed. */
   readonly wasFinal: boolean;
-  /** Whether the sender has asked the endpoint to estimate its gas. */
   readonly isEstimated: boolean;
-  /** Whether its caller has an answer. */
   readonly isAnswered: boolean;
   /** Whether its fate can no longer change. */
   readonly isDone: boolean;

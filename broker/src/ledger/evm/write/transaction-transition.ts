@@ -14,7 +14,6 @@ import {
   withOtherGas,
 } from "./transaction-state.ts";
 
-/** Something that happened to a transaction. */
 export type TransactionEvent =
   | { readonly kind: "numbered"; readonly nonce: number }
   | { readonly kind: "signed"; readonly variant: Variant; readonly isRecorded: boolean }
