@@ -23,7 +23,6 @@ export interface JournalRecoveryOptions {
 export class JournalRecovery {
   readonly #options: JournalRecoveryOptions;
   readonly #kept = new KeptTransactions();
-  readonly #lost = new WeakSet<PendingTransaction>();
   /** Nonces of lost transactions that are being read from the journal. */
   readonly #bringingBack = new Set<number>();
 
@@ -57,8 +56,8 @@ export class JournalRecovery {
 
   /** Keeps the journal's entry of a final transaction for some blocks, in case a deep reorg removes the transaction. */
   keep(pending: PendingTransaction, { blockNumber, logs }: Inclusion): void {
-    const { nonce, variants, isRecovered } = pending.state;
-    const what = this.#lost.has(pending) ? "that the chain lost is included again" : "of an earlier run is included";
+    const { nonce, variants, isRecovered, wasFinal } = pending.state;
+    const what = wasFinal ? "that the chain lost is included again" : "of an earlier run is included";
     if (isRecovered) this.#options.logger.debug(`transaction ${what}`, { nonce, blockNumber });
     if (nonce === undefined || this.#options.journal === undefined) return;
     const bytes = variants.reduce((sum, { raw }) => sum + raw.length, 0);
@@ -101,10 +100,7 @@ export class JournalRecovery {
     for (const nonce of nonces) this.#bringingBack.add(nonce);
     const found = await this.#readUntilRead(nonces);
     if (found === undefined) return;
-    for (const pending of found) {
-      this.#lost.add(pending);
-      this.#options.adopt(pending);
-    }
+    for (const pending of found) this.#options.adopt(pending);
     for (const nonce of nonces) this.#bringingBack.delete(nonce);
     this.#options.logger.warn("chain lost transactions, sending them again", { count: found.length });
   }
