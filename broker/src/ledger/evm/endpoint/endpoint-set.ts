@@ -83,7 +83,7 @@ export class EndpointSet implements EvmProvider {
     const ask = async (endpoint: Endpoint): Promise<readonly unknown[]> => {
       await this.#expectHeight(endpoint, height);
       const answers = await this.#attempt(endpoint, method, async () => endpoint.connection.requestAll(calls));
-      checkLogs(answers.at(-1), { endpoint, method });
+      checkLogs(answers.at(-1), method, endpoint);
       return answers;
     };
     return this.#askInTurn(ask, last);
@@ -95,7 +95,8 @@ export class EndpointSet implements EvmProvider {
 
   failure(): Outage | undefined {
     if (this.#endpoints.some((endpoint) => endpoint.reason === undefined)) return undefined;
-    return { reason: this.#reasons(), since: Math.max(...this.#endpoints.map(({ downSince }) => downSince)) };
+    const reason = this.#endpoints.map((endpoint) => endpoint.reason).join("; ");
+    return { reason, since: Math.max(...this.#endpoints.map(({ downSince }) => downSince)) };
   }
 
   expectChain(chain: ChainIdentity): void {
@@ -150,7 +151,7 @@ export class EndpointSet implements EvmProvider {
   async #askEndpoint(endpoint: Endpoint, call: RpcCall): Promise<unknown> {
     const { method } = call;
     const answer = await this.#attempt(endpoint, method, async () => endpoint.connection.request(call));
-    checkLogs(answer, { endpoint, method });
+    checkLogs(answer, method, endpoint);
     return answer;
   }
 
@@ -272,10 +273,6 @@ export class EndpointSet implements EvmProvider {
     return new EndpointError(reasons.join("; "), { reach });
   }
 
-  #reasons(): string {
-    return this.#endpoints.flatMap(({ reason }) => reason ?? []).join("; ");
-  }
-
   #createEndpoint(address: string): Endpoint {
     const { clock, timeoutMs } = this.#options;
     const connection = createConnection(address, {
@@ -363,10 +360,7 @@ function isForNext(error: unknown): error is EndpointError {
 }
 
 /** @throws RpcAnswerError if the answer to a request for logs is no list of logs, so that the next endpoint is asked. */
-function checkLogs(
-  answer: unknown,
-  { endpoint, method }: { readonly endpoint: Endpoint; readonly method: string },
-): void {
+function checkLogs(answer: unknown, method: string, endpoint: Endpoint): void {
   if (method !== "eth_getLogs" || isLogList(answer)) return;
   throw new RpcAnswerError(`${endpoint.name}: returned no list of logs`, { code: 0 });
 }
