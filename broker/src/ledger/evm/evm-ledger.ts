@@ -34,7 +34,6 @@ import {
   startComponents,
   stopComponents,
   unreachable,
-  notActivated,
 } from "./ledger-components.ts";
 import type { LedgerInfo } from "../../ports/ledger-info.ts";
 import type { TopicWriters } from "../../ports/topic-writers.ts";
@@ -45,6 +44,7 @@ import { findBatch } from "./read/find-batch.ts";
 import { findBlock } from "./read/find-block.ts";
 import { createChainCheck } from "./read/own-chain-check.ts";
 import { closeCalldata } from "./registry/registry.ts";
+import { notActivated } from "./registry/settle-registry.ts";
 import { toOutcome } from "./write/batch-outcome.ts";
 import { nonceOf } from "./write/check-entries.ts";
 import { priceOf } from "./write/fee-policy.ts";

@@ -15,7 +15,7 @@ import { PushedBlocks } from "./read/pushed-blocks.ts";
 import type { DeployOptions } from "./registry/deploy-registry.ts";
 import { OwnWriters } from "./registry/own-writers.ts";
 import { Registry } from "./registry/registry.ts";
-import { deployRegistry, findOwnNonce, forgetDeployments, restoreRegistry } from "./registry/registry-deployer.ts";
+import { findOwnNonce, forgetDeployments } from "./registry/registry-deployer.ts";
 import { RegistryGuard } from "./registry/registry-guard.ts";
 import { noMemory, settleRegistry } from "./registry/settle-registry.ts";
 import { TopicOpener } from "./registry/topic-opener.ts";
@@ -77,18 +77,7 @@ export async function createComponents(base: LedgerBase, mayDeploy: () => boolea
   const journal = createJournal(base);
   const deployment = { signer, fees, finality, chainId: chain.chainId, clock, logger, deadlineMs, journal };
   const maySign = options.maySign ?? true;
-  const address = await settleRegistry(rpc, {
-    memory,
-    remembered,
-    choice,
-    mayDeploy,
-    chain,
-    signer: signer.address,
-    logger,
-    finality,
-    deploy: async (place) => (maySign ? deployRegistry(rpc, deployment, place) : Promise.reject(notActivated())),
-    restore: async (lost) => (maySign ? restoreRegistry(rpc, deployment, lost) : Promise.reject(notActivated())),
-  });
+  const address = await settleRegistry(rpc, { ...deployment, memory, remembered, choice, mayDeploy, maySign, chain });
   if (maySign) await forgetDeployments(deployment);
   const settled = { ...deployment, address, genesisHash: chain.genesisHash };
   const reading = createReading(base, settled);
@@ -190,11 +179,6 @@ export function outageOf(
 export function unreachable(provider: EvmProvider, components: ReadComponents, journal?: JournalWriter): BrokerError {
   const reason = outageOf(provider, components)?.reason ?? journal?.failure ?? "nothing was sent";
   return new BrokerError("chainUnreachable", { details: reason });
-}
-
-export function notActivated(): BrokerError {
-  const details = "this broker was restored from a backup, and the original may still use its key: run stele activate";
-  return new BrokerError("chainUnreachable", { details });
 }
 
 export async function startComponents(

@@ -1,10 +1,9 @@
 import { BrokerError } from "@stele/wire";
 import type { Address } from "../../../domain/topic.ts";
-import type { Logger } from "../../../lib/logger.ts";
 import type { GroupRecord, WriterSet } from "../../../ports/group-records.ts";
-import type { FinalityPolicy } from "../read/finality.ts";
+import type { DeployOptions } from "./deploy-registry.ts";
 import { findRegistry, isRegistry } from "./find-registry.ts";
-import { missing } from "./registry-deployer.ts";
+import { deployRegistry, missing, restoreRegistry } from "./registry-deployer.ts";
 import type { ChainIdentity, Rpc } from "../endpoint/rpc.ts";
 
 /** The remembered chain and registry of one group. */
@@ -29,32 +28,27 @@ export const noMemory: GroupMemory = { find: async () => undefined, save: async 
  */
 export type RegistryChoice = Address | "deploy" | undefined;
 
-export interface SettleOptions {
+export interface SettleOptions extends DeployOptions {
   readonly memory: GroupMemory;
   readonly remembered: GroupRecord | undefined;
   readonly choice: RegistryChoice;
   /** Whether this node may deploy the group's registry if there is none. */
   readonly mayDeploy: () => boolean;
+  /** Whether this node may sign transactions at all. */
+  readonly maySign: boolean;
   readonly chain: ChainIdentity;
-  readonly signer: Address;
-  readonly logger: Logger;
-  readonly finality: FinalityPolicy;
-  /** Deploys a new registry; resolves once a final block contains it. */
-  readonly deploy: (options: { readonly isRemembered: boolean }) => Promise<Address>;
-  /** Deploys again a remembered registry that the chain lost. Only the key that deployed it can do that. */
-  readonly restore: (address: Address) => Promise<void>;
 }
 
 /**
  * Finds the group's registry or has it deployed, and remembers it with its chain.
  * @throws BrokerError 200205 if the registry is not the remembered one, or is missing, not final or another node's to deploy; RpcFailure;
- * otherwise as `deploy` and `restore` do.
+ * otherwise as `deployRegistry` and `restoreRegistry` do.
  */
 export async function settleRegistry(rpc: Rpc, options: SettleOptions): Promise<Address> {
   const { remembered } = options;
   const address =
     remembered === undefined ? await firstRegistry(rpc, options) : sameRegistry(remembered, options.choice);
-  if (!(await isRegistry(rpc, { address, from: options.signer }))) {
+  if (!(await isRegistry(rpc, { address, from: options.signer.address }))) {
     if (remembered === undefined) throw noRegistry(address);
     await restore(rpc, address, options);
   }
@@ -65,7 +59,7 @@ export async function settleRegistry(rpc: Rpc, options: SettleOptions): Promise<
   options.logger.info("chain connected", {
     chainId: options.chain.chainId,
     registry: address,
-    signer: options.signer,
+    signer: options.signer.address,
   });
   return address;
 }
@@ -85,7 +79,8 @@ async function restore(rpc: Rpc, address: Address, options: SettleOptions): Prom
   const head = await rpc.header("latest");
   if (head.number < indexed) throw new BrokerError("chainUnreachable", { details: behind(head.number, indexed) });
   if (options.choice !== "deploy") throw missing(address);
-  await options.restore(address);
+  if (!options.maySign) throw notActivated();
+  await restoreRegistry(rpc, options, address);
 }
 
 /** Only a registry in a final block is remembered, since a reorg may remove others. @throws BrokerError 200205 if no final block has it. */
@@ -104,12 +99,14 @@ export function behind(head: number, indexed: number): string {
 }
 
 async function firstRegistry(rpc: Rpc, options: SettleOptions): Promise<Address> {
-  const { choice, signer, memory, logger, mayDeploy, deploy } = options;
+  const { choice, memory, logger, mayDeploy, maySign } = options;
+  const signer = options.signer.address;
   if (choice !== undefined && choice !== "deploy") return lowerCase(choice);
   if (!mayDeploy()) throw noneYet();
   const found = choice === undefined ? await findRegistry(rpc, signer) : undefined;
   if (found !== undefined) return found;
-  const address = await deploy({ isRemembered: memory !== noMemory });
+  if (!maySign) throw notActivated();
+  const address = await deployRegistry(rpc, options, { isRemembered: memory !== noMemory });
   logger.info("topic registry deployed", { registry: address, signer });
   return address;
 }
@@ -122,6 +119,11 @@ function sameRegistry({ registryAddress }: GroupRecord, choice: RegistryChoice):
     });
   }
   return registryAddress;
+}
+
+export function notActivated(): BrokerError {
+  const details = "this broker was restored from a backup, and the original may still use its key: run stele activate";
+  return new BrokerError("chainUnreachable", { details });
 }
 
 function noneYet(): BrokerError {
