@@ -161,7 +161,7 @@ export class Follower {
   }
 
   async #rollBack(head: BlockRef, to: BlockRef): Promise<void> {
-    const { ledger, progress, restarter, lease } = this.#parts;
+    const { ledger, progress, restarter, lease, health, logger, metrics } = this.#parts;
     if (to.hash === head.hash) {
       progress.rollBackTo(head.number);
       return;
@@ -169,21 +169,12 @@ export class Follower {
     this.#indexer.forgetNames();
     const done = await restarter.rollBack(to, lease);
     this.#head = to;
-    this.#report({ blocks: head.number - to.number, to: to.number, events: done.eventCount, topics: done.topicCount });
-    this.#parts.metrics.reorganised(ledger.groupId, { events: done.eventCount });
-  }
-
-  #report(what: {
-    readonly blocks: number;
-    readonly to: number;
-    readonly events: number;
-    readonly topics: number;
-  }): void {
-    const { health, logger } = this.#parts;
-    logger.warn("chain reorganised", what);
+    const [blocks, events] = [head.number - to.number, done.eventCount];
+    logger.warn("chain reorganised", { blocks, to: to.number, events, topics: done.topicCount });
     health.warn(
-      `the chain took back the final blocks after block ${what.to}: ${what.blocks} blocks with ${what.events} events`,
+      `the chain took back the final blocks after block ${to.number}: ${blocks} blocks with ${events} events`,
     );
+    metrics.reorganised(ledger.groupId, { events });
   }
 
   /** Whether this node knows the index's generation. It does not if another node has emptied the index, which then has no generation before its first block. */
@@ -194,10 +185,9 @@ export class Follower {
 
   async #write(blocks: readonly LedgerBlock[]): Promise<readonly EventBatch[]> {
     const { ledger, tracing, clock, extensionPrefix } = this.#parts;
-    if (tracing === undefined) return this.#indexer.write(blocks, this.#head);
     const startedAt = clock.now();
     const batches = await this.#indexer.write(blocks, this.#head);
-    traceCommits(batches, { tracing, extensionPrefix, groupId: ledger.groupId, startedAt });
+    if (tracing !== undefined) traceCommits(batches, { tracing, extensionPrefix, groupId: ledger.groupId, startedAt });
     return batches;
   }
 
