@@ -42,14 +42,9 @@ export class Registry {
     const { closed, createdAt } = await this.#stateOf(topic);
     if (createdAt === 0n) return "never-opened";
     if (closed) return "closed";
-    const isWriter = decodeFunctionResult({
-      abi: topicRegistryAbi,
-      functionName: "isWriter",
-      data: await this.#call(
-        encodeFunctionData({ abi: topicRegistryAbi, functionName: "isWriter", args: [topic, from] }),
-      ),
-    });
-    return isWriter ? "open" : "of-others";
+    const ask = { abi: topicRegistryAbi, functionName: "isWriter" } as const;
+    const data = await this.#call(encodeFunctionData({ ...ask, args: [topic, from] }));
+    return decodeFunctionResult({ ...ask, data }) ? "open" : "of-others";
   }
 
   /** Who may write to a topic; undefined if it was never opened. */
