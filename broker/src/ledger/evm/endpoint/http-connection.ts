@@ -170,7 +170,7 @@ export class HttpConnection implements Connection {
   }
 
   #toFailure(error: unknown, signal: AbortSignal): unknown {
-    if (!(error instanceof Error) || isOurs(error)) return error;
+    if (!(error instanceof Error) || error instanceof EndpointError || error instanceof RpcAnswerError) return error;
     if (signal.aborted) return this.#late();
     const reach = isBeforeConnection(error) ? "unreached" : "unknown";
     return this.#failure(describeNetworkFailure(error), { reach });
@@ -183,10 +183,6 @@ export class HttpConnection implements Connection {
   #failure(reason: string, options: ConstructorParameters<typeof EndpointError>[1]): EndpointError {
     return new EndpointError(`${this.name}: ${reason}`, options);
   }
-}
-
-function isOurs(error: Error): boolean {
-  return error.name === "EndpointError" || error.name === "RpcAnswerError";
 }
 
 /** Statuses of load balancers, whose bodies sometimes look like a chain node's answer. */

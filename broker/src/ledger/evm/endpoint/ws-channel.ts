@@ -20,7 +20,7 @@ export function openWebSocket(address: EndpointAddress, events: ChannelEvents): 
     isOpen = true;
     events.onOpen();
   });
-  socket.on("message", (data) => events.onMessage(toText(data)));
+  socket.on("message", (data: Buffer) => events.onMessage(data.toString())); // A buffer, by the default of `binaryType`.
   socket.on("unexpected-response", (_, response) => {
     const retryAfterMs = parseRetryAfter(response.headers["retry-after"], Date.now());
     failure ??= new EndpointError(`${address.name}: answered HTTP ${response.statusCode}`, {
@@ -58,9 +58,4 @@ function describeError(error: Error): string {
   return error.message.includes("Opening handshake has timed out")
     ? `no connection within ${connectTimeoutMs} ms`
     : describeNetworkFailure(error);
-}
-
-function toText(data: Buffer | ArrayBuffer | Buffer[]): string {
-  if (Array.isArray(data)) return Buffer.concat(data).toString("utf8");
-  return Buffer.from(data as Uint8Array).toString("utf8"); // Either kind is bytes.
 }
