@@ -8,9 +8,6 @@ import type { Delivery, Peer } from "./peer.ts";
 import type { SessionParts } from "./session-parts.ts";
 import { LazyMap, LazySet } from "../../lib/lazy-collections.ts";
 
-/** Maximum number of deliveries of one connection that wait until the session is written. */
-const outgoingMax = 1_000;
-
 /** A peer, and the state of its deliveries. */
 export interface Connection {
   readonly peer: Peer;
@@ -141,7 +138,7 @@ function rollBackConnection(connection: Connection, window: DeliveryWindow, { to
 
 /** Whether the peer may get another event. */
 export function hasRoom({ peer, windowMax, held, outgoing }: Connection): boolean {
-  return held.size < windowMax && peer.hasRoom && outgoing.size < outgoingMax;
+  return held.size < windowMax && peer.hasRoom && outgoing.hasRoom;
 }
 
 /**

@@ -150,8 +150,8 @@ export class Session implements ConnectedSession, Interest, WritableSession {
    */
   connect(peer: Peer, windowMax: number): void {
     this.#rejections.resume();
-    const onFailed = (error: unknown): void => this.#fail(error, peer);
-    const outgoing = new Outgoing({ peer, written: () => this.#written(), onSent: () => this.wake(), onFailed });
+    const [onFailed, onSent] = [(error: unknown): void => this.#fail(error, peer), () => this.wake()];
+    const outgoing = new Outgoing({ ...this.#loops, peer, written: () => this.#written(), onSent, onFailed });
     this.#connection = createConnection({ peer, windowMax, outgoing, parts: this.#parts }, this.#window, this.state);
     for (const ticket of this.#connection.held) peer.release(ticket);
     if (!this.isStopped) this.#read(this.#connection);
