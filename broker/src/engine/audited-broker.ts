@@ -101,8 +101,8 @@ export class AuditedBroker implements Broker {
     this.#askNow(audited, () => this.#calls.submitAll(caller, calls, settle));
   }
 
-  pass(caller: Caller, call: PublishCall): void {
-    this.#askNow({ caller, action: "publish", subject: toTopic(call) }, () => this.#calls.pass(caller, call));
+  pass(caller: Caller, call: PublishCall): Promise<void> | undefined {
+    return this.#askNow({ caller, action: "publish", subject: toTopic(call) }, () => this.#calls.pass(caller, call));
   }
 
   whenRoom(caller: Caller, calls: readonly PublishCall[], callback: () => void): boolean {
@@ -246,9 +246,9 @@ export class AuditedBroker implements Broker {
     }
   }
 
-  #askNow(audited: Audited, task: () => void): void {
+  #askNow<T>(audited: Audited, task: () => T): T {
     try {
-      task();
+      return task();
     } catch (error) {
       this.#fail(audited, error);
       throw error;

@@ -336,10 +336,10 @@ export interface Broker {
    */
   submitAll(caller: Caller, calls: readonly PublishCall[], onSettled: OnTransactionSettled): void;
   /**
-   * Passes an event without committing it to the chain. Only sessions that are connected to this node and accept such events (`Peer.pass`) get it.
-   * The topic need not exist. Throws if the call is invalid; throws 200300 if it would take too long to find the matching filters.
+   * Passes an event without committing it to the chain. Only sessions that are connected to this node and accept such events (`Peer.pass`) get it. Returns a
+   * promise if there are too many for one turn. The topic need not exist. Throws if the call is invalid, or 200300 if too many filters nearly match.
    */
-  pass(caller: Caller, call: PublishCall): void;
+  pass(caller: Caller, call: PublishCall): Promise<void> | undefined;
   /**
    * Whether the group's queue has room for all these publishes now. If not, calls back once, in a later turn, when it has. A gateway that can make its
    * client wait calls this before it submits. The calls must be of one group. @throws BrokerError 100306, 200205, 200211.

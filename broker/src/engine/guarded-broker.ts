@@ -150,11 +150,11 @@ export class GuardedBroker implements Broker {
     this.#options.inlet.submitAll(calls, onSettled);
   }
 
-  pass(caller: Caller, call: PublishCall): void {
+  pass(caller: Caller, call: PublishCall): Promise<void> | undefined {
     const { access, inlet } = this.#options;
     access.authorize(caller, "publish", call);
     access.countPublishes(caller, [call]);
-    inlet.pass(call);
+    return inlet.pass(call);
   }
 
   /** Reveals nothing about a topic, so it checks no right; the later submission does. */

@@ -88,7 +88,7 @@ it("an event that is passed on without a commit does not reach a client whose ri
   await attachment.subscribe([{ ...orderOf("#"), qos: 0 }]);
   denied = "a";
   for (const topic of ["a", "b"]) {
-    engine.broker.pass({ topic, groupId: undefined, content: new Uint8Array([1]), extensions: [] });
+    void engine.broker.pass({ topic, groupId: undefined, content: new Uint8Array([1]), extensions: [] });
   }
   await engine.clock.settle();
   expect(passed).toEqual(["b"]);

@@ -68,9 +68,9 @@ function offerTo(reader: Reader, others: Iterable<string>, offered: readonly Eve
   hubOf(reader, others).offer(defaultGroupId, offered);
 }
 
-function pass(hub: FeedHub, topic: string): void {
+function pass(hub: FeedHub, topic: string): Promise<void> | undefined {
   const payload = { content: new Uint8Array([1]), extensions: [] };
-  hub.pass(defaultGroupId, toPassingEvent(parseTopicName(topic), payload));
+  return hub.pass(defaultGroupId, toPassingEvent(parseTopicName(topic), payload));
 }
 
 it("offers all batches when other readers have few patterns", () => {
@@ -132,7 +132,7 @@ it("passes an event once to a reader, with all its matching filters", () => {
   const reader = new RecordingReader();
   const hub = hubOf(reader, ["a/+", "b"]);
   for (const filter of ["a/+", "a/b", "+/c"]) hub.addFilter(defaultGroupId, parseTopicFilter(filter), reader);
-  pass(hub, "a/b");
+  void pass(hub, "a/b");
   expect(reader.passed).toHaveLength(1);
   expect(reader.passed[0]?.toSorted()).toEqual(["#", "a/+", "a/b"]);
 });
@@ -146,6 +146,32 @@ it("refuses to pass an event when thousands of patterns nearly match its topic",
 
 it("passes an event of a topic with ten levels even if every possible pattern exists", () => {
   const reader = new RecordingReader();
-  pass(hubOf(reader, everyPattern(10)), Array.from({ length: 10 }, () => "a").join("/"));
+  void pass(hubOf(reader, everyPattern(10)), Array.from({ length: 10 }, () => "a").join("/"));
   expect(reader.passed).toEqual([["#"]]);
+});
+
+it("passes an event to thousands of readers in slices, while its publisher waits", async () => {
+  const turns: (() => void)[] = [];
+  const passed: Reader[] = [];
+  const slices = new TimeSlices({ monotonic: () => passed.length / 10, soon: (action) => void turns.push(action) }); // Each reader takes 0.1 ms.
+  const hub = new FeedHub({ slices });
+  for (let count = 0; count < 1_000; count += 1) {
+    const reader = new RecordingReader();
+    reader.pass = () => void passed.push(reader);
+    hub.attach(defaultGroupId, reader);
+    hub.addFilter(defaultGroupId, parseTopicFilter("#"), reader);
+  }
+  const passing = pass(hub, "a");
+  let largest = passed.length;
+  while (passed.length < 1_000) {
+    const before = passed.length;
+    for (const action of turns.splice(0)) {
+      action();
+      await Promise.resolve();
+    }
+    largest = Math.max(largest, passed.length - before);
+  }
+  await passing;
+  expect(largest).toBeLessThanOrEqual(60);
+  expect(new Set(passed).size).toBe(1_000);
 });

@@ -108,10 +108,10 @@ export class FeedHub {
   }
 
   /**
-   * Passes an event that is not committed to the chain to the readers with matching filters. @throws BrokerError 200300 if it would take too long to find
-   * these readers; then nobody gets the event.
+   * Passes an event that is not committed to the chain to the readers with matching filters. Returns a promise if there are too many for one slice: then the
+   * publisher waits, so that its events keep their order. @throws BrokerError 200300 if it would take too long to find these readers; then nobody gets the event.
    */
-  pass(groupId: GroupId, event: Event): void {
+  pass(groupId: GroupId, event: Event): Promise<void> | undefined {
     const matching = new Map<Reader, TopicFilter[]>();
     const onMatch = (audience: Audience, filter: TopicFilter): void => {
       for (const reader of audience) {
@@ -123,7 +123,16 @@ export class FeedHub {
     const levels = this.#readersOf(groupId).byFilter.match(event.topic, { onMatch, levelsMax: levelsPerPassMax });
     if (levels >= levelsPerPassMax)
       throw new BrokerError("busy", { details: "too many filters match the first levels of the topic" });
-    for (const [reader, filters] of matching) reader.pass(event, filters);
+    return this.#passTo([...matching], event);
+  }
+
+  #passTo(matching: readonly (readonly [Reader, readonly TopicFilter[]])[], event: Event): Promise<void> | undefined {
+    for (const [index, [reader, filters]] of matching.entries()) {
+      reader.pass(event, filters);
+      const pause = this.#slices.pause();
+      if (pause !== undefined) return pause.then(() => this.#passTo(matching.slice(index + 1), event));
+    }
+    return undefined;
   }
 
   /** Makes every reader of a group read the next indexed batches from the store. Call it in the turn in which the progress moves. */

@@ -19,7 +19,7 @@ export interface InletOptions {
   readonly limits: EngineLimits;
   readonly clock: Clock;
   /** Passes an event to the connected sessions without committing it. */
-  readonly onPassed: (groupId: GroupId, event: Event) => void;
+  readonly onPassed: (groupId: GroupId, event: Event) => Promise<void> | undefined;
   /** The prefix of every extension key. */
   readonly extensionPrefix: string;
 }
@@ -150,10 +150,10 @@ export class Inlet {
   }
 
   /** As `Broker.pass` says. @throws BrokerError 100102, 100103, 100106, 100200, 100201, 100204, 100206, 200211, 200300. */
-  pass(call: PublishCall): void {
+  pass(call: PublishCall): Promise<void> | undefined {
     const name = this.check(call);
     const { id } = this.#options.groups.get(call.groupId);
-    this.#options.onPassed(id, toPassingEvent(name, { content: call.content, extensions: call.extensions }));
+    return this.#options.onPassed(id, toPassingEvent(name, { content: call.content, extensions: call.extensions }));
   }
 
   /**

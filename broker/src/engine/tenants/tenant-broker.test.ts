@@ -233,8 +233,8 @@ it("a tail and an event that is passed without a commit reach only their tenant"
     await attachment.subscribe([{ filter: "#" as TopicFilter, ...how }]);
     await engine.clock.settle();
   }
-  calls.pass(by("acme"), { topic: "live", groupId, content: Buffer.from("x"), extensions: [] });
-  calls.pass(by("operator"), { topic: "acme", groupId, content: Buffer.from("x"), extensions: [] });
+  void calls.pass(by("acme"), { topic: "live", groupId, content: Buffer.from("x"), extensions: [] });
+  void calls.pass(by("operator"), { topic: "acme", groupId, content: Buffer.from("x"), extensions: [] });
   await engine.clock.settle();
   expect(passed).toEqual(["acme live"]);
 });

@@ -103,12 +103,12 @@ export class TenantBroker implements Broker {
     }
   }
 
-  pass(caller: Caller, call: PublishCall): void {
+  pass(caller: Caller, call: PublishCall): Promise<void> | undefined {
     const names = namesOf(caller.principal);
     if (names === undefined) return this.#real.pass(caller, call);
     const naming = toNaming(names, call.topic);
     try {
-      this.#real.pass(caller, { ...call, topic: naming.real });
+      return this.#real.pass(caller, { ...call, topic: naming.real });
     } catch (error) {
       throw inWordsOf(names, error, [naming]);
     }

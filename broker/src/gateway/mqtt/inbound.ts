@@ -86,8 +86,8 @@ export class Inbound {
 
   /**
    * Takes a publish. Returns a promise if it must wait: for its topic to be opened, for room in the group, for the outcome of the same message on an earlier
-   * connection, or until the client knows that an earlier publish failed, which the client may then repeat before this one. Take nothing else until the promise
-   * resolves, to keep the order. @throws PacketError.
+   * connection, for its many subscribers, or until the client knows that an earlier publish failed, which the client may then repeat before this one. Take
+   * nothing else until the promise resolves, to keep the order. @throws PacketError.
    */
   take(packet: PublishPacket): Promise<void> | undefined {
     const topic = this.#resolveTopic(packet);
@@ -102,8 +102,7 @@ export class Inbound {
     }
     const call = this.#toCall(packet, topic);
     if (qos === 0 && !packet.isRetained && this.#parts.settings.qos0 === "live") {
-      this.#pass(call);
-      return undefined;
+      return this.#pass(call);
     }
     const settle = this.#remember(pending, topic);
     const isResent = call.key !== undefined && packet.isDuplicate;
@@ -125,12 +124,13 @@ export class Inbound {
   }
 
   /** Passes a publish to connected subscribers without committing it. Never called for a retained publish, which is committed. */
-  #pass(call: PublishCall): void {
+  #pass(call: PublishCall): Promise<void> | undefined {
     const { broker, caller, onLost } = this.#parts;
     try {
-      broker.pass(caller, call);
+      return broker.pass(caller, call);
     } catch (error) {
       onLost(call.topic, toBrokerError(error));
+      return undefined;
     }
   }
 
