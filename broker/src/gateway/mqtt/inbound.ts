@@ -237,7 +237,8 @@ export class Inbound {
     }
     const known = topic === "" ? this.#aliases.get(topicAlias) : topic;
     if (known === undefined) throw protocolError(`topic alias ${topicAlias} has no topic yet`);
-    if (topic !== "" && isTopicName(topic)) this.#aliases.set(topicAlias, topic);
+    if (isTopicName(known)) this.#aliases.set(topicAlias, known);
+    else this.#aliases.delete(topicAlias); // For the client, the alias names this topic from now on, and no longer the earlier one.
     return known;
   }
 
