@@ -86,11 +86,14 @@ it.each([
 ] as const)(
   "refuses the filters of filtersRefused, to a client of level %s with denialCode %s",
   async (version, denialCode, expected) => {
-    const filtersRefused = ["no/+", "never"].map(parseTopicFilter);
+    const filtersRefused = ["no/+", "never", "deep/+/#"].map(parseTopicFilter);
     const client = await RawClient.connect(await start({ filtersRefused, denialCode }), version);
-    const subscriptions = ["no/x", "no/+", "no/#", "never", "nothing"].map((topic) => ({ topic, qos: 1 }));
+    const subscriptions = ["no/x", "no/+", "no/#", "never", "nothing", "deep/#", "deep/+"].map((topic) => ({
+      topic,
+      qos: 1,
+    }));
     client.send({ cmd: "subscribe", messageId: 1, subscriptions });
-    expect(await client.next("suback")).toMatchObject({ granted: [expected, expected, 1, expected, 1] });
+    expect(await client.next("suback")).toMatchObject({ granted: [expected, expected, 1, expected, 1, 1, expected] });
   },
 );
 

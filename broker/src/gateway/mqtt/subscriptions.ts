@@ -1,8 +1,8 @@
 import { BrokerError } from "@stele/wire";
+import { coversFilter } from "../../domain/filter-containment.ts";
 import { type SessionFilter, sessionFiltersMax } from "../../domain/session-filter.ts";
 import { parseSharedFilter } from "../../domain/shared-filter.ts";
-import { matchesFilter, parseTopicFilter, type TopicFilter } from "../../domain/topic-filter.ts";
-import type { TopicName } from "../../domain/topic-name.ts";
+import { parseTopicFilter, type TopicFilter } from "../../domain/topic-filter.ts";
 import type { ConnectedSession } from "../../engine/broker.ts";
 import type { Attachment } from "../../engine/broker.ts";
 import type { Logger } from "../../lib/logger.ts";
@@ -120,10 +120,7 @@ function findFilter(text: string): TopicFilter | undefined {
   }
 }
 
-/** Whether the operator refuses the filter: one of `filtersRefused` equals it, or matches everything that it matches. */
+/** Whether the operator refuses the filter: one of `filtersRefused` matches everything that it matches. */
 function isRefused(filter: TopicFilter, { filtersRefused }: Pick<MqttSettings, "filtersRefused">): boolean {
-  const asName: string = filter; // `+` matches any one level, so a filter that matches this text covers it, unless it ends in `#`
-  return filtersRefused.some(
-    (refused) => (refused.endsWith("#") || !filter.endsWith("#")) && matchesFilter(refused, asName as TopicName),
-  );
+  return filtersRefused.some((refused) => coversFilter(refused, filter));
 }
