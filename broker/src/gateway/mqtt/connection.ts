@@ -108,7 +108,9 @@ export class Connection {
   get #keptBytes(): number {
     if (this.#opened === undefined) return this.#handledBytes;
     const { inbound, attachment } = this.#opened;
-    return this.#handledBytes + inbound.waitingBytes + filterBytes(attachment.session.filterCount);
+    return (
+      this.#handledBytes + inbound.waitingBytes + inbound.unreleasedBytes + filterBytes(attachment.session.filterCount)
+    );
   }
 
   /** Refuses another protocol by its first byte, rather than wait for a whole packet. @throws PacketError. */
@@ -207,6 +209,7 @@ export class Connection {
       session,
       groupId,
       settings,
+      knowsReceiveMax: version === 5,
       onAnswer: (answer) => this.#answer(answer),
       onReleased: ({ packetId, isKnown }) => {
         const reasonCode = isKnown ? reason.success : reason.packetIdNotFound;

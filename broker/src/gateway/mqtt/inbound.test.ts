@@ -30,9 +30,14 @@ function submit(_: unknown, call: PublishCall, onSettled: OnSettled): void {
 }
 
 /** A connection of the stored session at this node. */
-function connect(session: ConnectedSession, release: InboundParts["broker"]["release"] = unused): Inbound {
+function connect(
+  session: ConnectedSession,
+  release: InboundParts["broker"]["release"] = unused,
+  knowsReceiveMax = true,
+): Inbound {
   return new Inbound({
     broker: { submit, whenRoom: () => true, submitAll: unused, release, pass: unused },
+    knowsReceiveMax,
     caller: undefined as never, // Only the broker reads it.
     opener: { isAutomatic: false } as never, // Not used for topics that are open.
     session,
@@ -157,3 +162,20 @@ it("counts publishes of QoS 1 against Receive Maximum until they are answered", 
   take(11);
   expect(() => take(12)).toThrow("more than 10 publishes are under way");
 });
+
+it.each([1, 2] as const)(
+  "makes a client of 3.1.1 wait until fewer of its publishes of QoS %s are unanswered",
+  async (qos) => {
+    const inbound = connect(createSession(), unused, false); // It does not know Receive Maximum.
+    const take = (id: number) => inbound.take({ ...packet(id, `${id}`), qos, isDuplicate: false });
+    for (let id = 1; id <= 9; id += 1) expect(take(id)).toBeUndefined();
+    const tenth = take(10);
+    expect([submitted.has("10"), tenth]).toEqual([true, expect.any(Promise)]);
+    submitted.get("1")?.({ topic: "a", eventId: "", status: "SUCCESS" });
+    await tenth;
+    const eleventh = take(11);
+    inbound.close();
+    await eleventh;
+    expect(inbound.unreleasedBytes).toBe(qos === 2 ? 11 * 256 : 0);
+  },
+);

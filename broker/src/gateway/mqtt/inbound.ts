@@ -9,6 +9,7 @@ import { connectionEnded, Submitter } from "../shared/connection/submitter.ts";
 import type { TopicOpener } from "../shared/connection/topic-opener.ts";
 import type { PublishPacket } from "./codec/packet.ts";
 import { PacketError, protocolError } from "./codec/packet-error.ts";
+import { unreleasedPublishBytes } from "./limits.ts";
 import { toExtensions } from "./mapping.ts";
 import { reason, toReasonCode } from "./reason-codes.ts";
 import type { MqttSettings } from "./settings.ts";
@@ -30,6 +31,8 @@ export interface InboundParts {
   readonly session: ConnectedSession;
   readonly groupId: string | undefined;
   readonly settings: Pick<MqttSettings, "extensionPrefix" | "receiveMax" | "topicAliasMax" | "qos0">;
+  /** Whether the client knows Receive Maximum. A client of 3.1.1 does not: the broker makes it wait. */
+  readonly knowsReceiveMax: boolean;
   /** Called once for each publish, in order of arrival ([MQTT-4.6.0-2], [MQTT-4.6.0-3]). */
   readonly onAnswer: (answer: Answer) => void;
   /** Called when the client may use a QoS 2 packet identifier for another publish. */
@@ -60,8 +63,10 @@ export class Inbound {
   /** Bytes of the publish that waits for `#told`. */
   #heldBytes = 0;
   #isClosed = false;
-  /** Number of unanswered publishes of QoS 1. */
+  /** Number of unanswered publishes of QoS 1, of a client that knows Receive Maximum. */
   #unacknowledged = 0;
+  /** Set while a client that does not know Receive Maximum has that many unanswered publishes. */
+  #credit: Deferred<void> | undefined;
   /** Number of releases that wait for the store. */
   #releases = 0;
   /** Packet identifiers of this connection's QoS 2 publishes that the client has not released. */
@@ -77,23 +82,38 @@ export class Inbound {
     return this.#submitter.waitingBytes + this.#heldBytes;
   }
 
+  /** Bytes of what is kept until the client has released its publishes of QoS 2. */
+  get unreleasedBytes(): number {
+    return this.#parts.session.inbound.size * unreleasedPublishBytes;
+  }
+
   /** Call it when the connection has ended. */
   close(): void {
     this.#isClosed = true;
     this.#told?.resolve();
+    this.#credit?.resolve();
     this.#submitter.close();
   }
 
   /**
    * Takes a publish. Returns a promise if it must wait: for its topic to be opened, for room in the group, for the outcome of the same message on an earlier
-   * connection, for its many subscribers, or until the client knows that an earlier publish failed, which the client may then repeat before this one. Take
-   * nothing else until the promise resolves, to keep the order. @throws PacketError.
+   * connection, for its many subscribers, until the client knows that an earlier publish failed, which the client may then repeat before this one, or until
+   * fewer publishes are unanswered. Take nothing else until the promise resolves, to keep the order. @throws PacketError.
    */
   take(packet: PublishPacket): Promise<void> | undefined {
+    const taken = this.#take(packet);
+    const { knowsReceiveMax, settings } = this.#parts;
+    if (knowsReceiveMax || this.#pending.length < settings.receiveMax) return taken;
+    this.#credit ??= createDeferred();
+    const { promise } = this.#credit;
+    return taken === undefined ? promise : taken.then(() => promise);
+  }
+
+  #take(packet: PublishPacket): Promise<void> | undefined {
     const topic = this.#resolveTopic(packet);
     const { qos, packetId } = packet;
     const { session } = this.#parts;
-    if (qos > 0) this.#takeCredit(packet);
+    if (qos > 0 && this.#parts.knowsReceiveMax) this.#takeCredit(packet);
     const pending: Pending | undefined = qos === 0 ? undefined : { packetId, qos, outcome: undefined };
     if (pending !== undefined) this.#pending.push(pending);
     if (pending?.qos === 2) {
@@ -273,6 +293,8 @@ export class Inbound {
   }
 
   #answer({ packetId, qos }: Pending, outcome: PublishOutcome): void {
+    this.#credit?.resolve();
+    this.#credit = undefined;
     if (qos === 1) this.#unacknowledged -= 1;
     else if (outcome.status === "REFUSED") this.#unreleased.delete(packetId); // no PUBREL follows (section 4.3.3)
     if (outcome.status !== "REFUSED") {

@@ -28,6 +28,9 @@ export const encodingsBytesMax = 8 * 1024 * 1024;
 /** Bytes counted for each kept packet in addition to its own, for the objects that hold it. */
 export const encodingOverheadBytes = 512;
 
+/** Bytes counted for each publish of QoS 2 that its client has not released: its packet identifier and its outcome stay in memory. */
+export const unreleasedPublishBytes = 256;
+
 /** Longest client identifier, in bytes. */
 export const clientIdBytesMax = 1_024;
 

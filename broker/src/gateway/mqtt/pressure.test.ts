@@ -88,6 +88,19 @@ it("counts publishes that wait for room against the shared memory, and ends the 
   expect(await sequence()).toBe(17);
 });
 
+it("reads no more publishes of a 3.1.1 client than Receive Maximum while they wait for the chain, and loses and doubles none", async () => {
+  const gate = await startHeld({ settings: { receiveMax: 10 } });
+  const client = await RawClient.connect(world.port, 4);
+  for (let messageId = 1; messageId <= 100; messageId += 1) {
+    client.send({ cmd: "publish", topic: "a", payload: "x", qos: messageId <= 50 ? 1 : 2, messageId });
+  }
+  gate.resolve();
+  for (let messageId = 1; messageId <= 100; messageId += 1) {
+    expect(await client.next(messageId <= 50 ? "puback" : "pubrec")).toMatchObject({ messageId });
+  }
+  expect(await sequence()).toBe(100);
+});
+
 it("ends a client that repeats a QoS 2 publish too often before its answer", async () => {
   const gate = await startHeld({ settings: { receiveMax: 10 } });
   const client = await RawClient.connect(world.port, 5);

@@ -131,6 +131,7 @@ class Connection implements Peer {
       session: attachment.session,
       groupId: undefined,
       settings: { extensionPrefix: "svc-", receiveMax: 2 * windowMax, topicAliasMax: 0, qos0: "commit" },
+      knowsReceiveMax: true,
       onAnswer: whenOpen(answers.answered),
       onReleased: whenOpen(({ packetId }) => answers.released(packetId)),
       onUnknown: () => connection.close(),
