@@ -46,27 +46,26 @@ export class ChainReader {
     for (const gate of Object.values(this.#gates)) gate.close();
   }
 
-  async call({
-    method,
-    params,
-    caller,
-  }: Pick<RpcRequest, "method" | "params" | "caller">): Promise<RpcOutcome | RpcText> {
+  /** A call whose caller no longer waits when the call's turn comes does not run. */
+  async call(request: RpcRequest): Promise<RpcOutcome | RpcText> {
     const { broker, logger } = this.#options;
+    const { method, caller } = request;
     try {
       broker.authorize(caller, "chain");
-      return await this.#read(method, params);
+      return await this.#read(request);
     } catch (error) {
       return { error: toChainError(error, { method, logger }) };
     }
   }
 
-  async #read(method: string, params: RpcParams): Promise<RpcOutcome | RpcText> {
+  async #read({ method, params, caller, isWaiting }: RpcRequest): Promise<RpcOutcome | RpcText> {
     const cost = readMethods.get(method);
     if (cost === undefined) return { error: toMethodRefusal(method) };
     if (!isPositional(params)) return { error: toProtocolError("invalidParams", "parameters go by position") };
     const leave = await this.#gates[cost].enter();
     if (leave === undefined) return { error: tooBusy };
     try {
+      if (caller.signal.aborted || isWaiting?.() === false) return { error: tooBusy };
       return { json: await this.#options.source.read({ method, params }) };
     } finally {
       leave();
