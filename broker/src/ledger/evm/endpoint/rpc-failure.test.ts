@@ -53,6 +53,7 @@ test.each([
   ["geth", rpcError(-32005, "query returned more than 10000 results"), "range-refused"],
   ["besu", rpcError(-32000, "Requested range exceeds maximum range limit"), "range-refused"],
   ["a gateway", rpcError(-32602, "Log response size exceeded."), "range-refused"],
+  ["stele", rpcError(-32003, "response too large"), "range-refused"],
   ["anyone", rpcError(-32601, "the method eth_subscribe does not exist/is not available"), "unsupported"],
   ["anyone", rpcError(3, "execution reverted"), "refused"],
   [

@@ -61,7 +61,7 @@ const wordings: readonly (readonly [RpcFailureKind, RegExp])[] = [
   ["insufficient-funds", /insufficient ?(funds|balance)|upfront cost exceeds|up-front cost/i],
   [
     "range-refused",
-    /block range|range (is )?too|too many (blocks|logs|results)|more than \d+ (results|logs|blocks)|response size|limit exceeded|exceed.*(limit|range)|query timeout/i,
+    /block range|range (is )?too|too many (blocks|logs|results)|more than \d+ (results|logs|blocks)|response (size|too large)|limit exceeded|exceed.*(limit|range)|query timeout/i,
   ],
 ];
 
