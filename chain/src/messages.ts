@@ -122,6 +122,12 @@ export interface ReaderSettings {
   readonly callTimeMsMax: number;
 }
 
+/** What the reader's worker gets when it starts. */
+export interface ReaderData extends ReaderSettings {
+  /** The memory of its `NativeCalls`. */
+  readonly nativeCalls: SharedArrayBuffer;
+}
+
 /** Messages to the reader's worker. It gets one request at a time, so requests have no id. */
 export type ToReader =
   | { readonly kind: "request"; readonly method: string; readonly params: unknown }

@@ -2,9 +2,10 @@ import { parentPort, workerData } from "node:worker_threads";
 import { emptyTrieRoot } from "@stele/eth/node";
 import { Simulator } from "./execution/simulator.ts";
 import { READER_ANSWER_BYTES_MAX } from "./limits.ts";
-import type { FromReader, ReaderSettings, ToReader } from "./messages.ts";
+import type { FromReader, ReaderData, ReaderSettings, ToReader } from "./messages.ts";
 import { ChainSnapshot, type SnapshotParts } from "./reader/chain-snapshot.ts";
 import { HistoryFollower } from "./reader/history-follower.ts";
+import { guardCalls, NativeCalls } from "./reader/native-calls.ts";
 import { dispatchRead } from "./rpc/dispatch.ts";
 import { ProviderRpcError, RPC_ERROR_CODES, toErrorMessage } from "./rpc-error.ts";
 import { CheckedSource } from "./state/checked-source.ts";
@@ -30,8 +31,8 @@ class Reader {
     this.#simulator = simulator;
   }
 
-  static async create(settings: ReaderSettings): Promise<Reader> {
-    const database = new ChainDatabase(await openForReading(settings.file));
+  static async create(settings: ReaderSettings, nativeCalls: NativeCalls): Promise<Reader> {
+    const database = new ChainDatabase(guardCalls(await openForReading(settings.file), nativeCalls));
     const simulator = await Simulator.create({
       chainId: settings.chainId,
       view: new StateView(new CheckedSource(database), emptyTrieRoot),
@@ -60,8 +61,10 @@ class Reader {
   }
 }
 
-// The owner starts this file with ReaderSettings and nothing else.
-const reader = await Reader.create(workerData as ReaderSettings);
+const data = workerData as ReaderData; // The owner starts this file with nothing else.
+const nativeCalls = new NativeCalls(data.nativeCalls);
+const reader = await Reader.create(data, nativeCalls);
+nativeCalls.started();
 port.on("message", (message: ToReader) => {
   if (message.kind === "history") reader.history.take(message.layers);
   else void reader.answer(message.method, message.params);

@@ -5,11 +5,12 @@ import {
   READER_START_TIME_MS_MAX,
   READER_YOUNG_MEBIBYTES_MAX,
 } from "../limits.ts";
-import type { FromReader, ReaderSettings, ToReader } from "../messages.ts";
+import type { FromReader, ReaderData, ReaderSettings, ToReader } from "../messages.ts";
 import type { RpcRequest } from "../rpc/dispatch.ts";
 import { fromErrorMessage, invalidParams, serverError } from "../rpc-error.ts";
 import type { SharedLayer } from "../state/state-history.ts";
 import { findWorkerFile } from "../worker-file.ts";
+import { NativeCalls } from "./native-calls.ts";
 
 /** Asks the chain's thread for the nodes that blocks after `after` overwrote; if `after` is undefined, for all such nodes that the thread keeps. */
 export type ReadHistory = (after: bigint | undefined) => Promise<readonly SharedLayer[]>;
@@ -27,6 +28,7 @@ interface Waiting {
 /** One thread that reads the chain's file. It answers one request at a time, and ends when a request takes too long or needs too much memory. */
 export class ReaderThread {
   readonly #worker: Worker;
+  readonly #nativeCalls = new NativeCalls();
   readonly #options: ReaderThreadOptions;
   readonly #exited: Promise<void>;
   readonly #ready: Promise<string>;
@@ -35,8 +37,9 @@ export class ReaderThread {
 
   constructor(options: ReaderThreadOptions) {
     this.#options = options;
+    const workerData: ReaderData = { ...options.settings, nativeCalls: this.#nativeCalls.memory };
     this.#worker = new Worker(findWorkerFile("reader-worker"), {
-      workerData: options.settings,
+      workerData,
       resourceLimits: {
         maxOldGenerationSizeMb: READER_OLD_MEBIBYTES_MAX,
         maxYoungGenerationSizeMb: READER_YOUNG_MEBIBYTES_MAX,
@@ -73,7 +76,7 @@ export class ReaderThread {
     );
   }
 
-  /** Rejects the request in progress with `error` and terminates the thread. */
+  /** Rejects the request in progress with `error` and ends the thread. */
   end(error: Error): Promise<void> {
     this.#fail(error);
     return this.#exited;
@@ -123,7 +126,7 @@ export class ReaderThread {
     if (this.#failure !== undefined) return;
     this.#failure = error;
     this.#waiting?.reject(error);
-    void this.#worker.terminate();
+    if (this.#nativeCalls.end()) void this.#worker.terminate();
   }
 }
 
