@@ -64,8 +64,8 @@ export const CHECK_INTERVAL_DEFAULT = 1_000;
 /** Maximum number of logs that one `eth_getLogs` answers; one block may have more. */
 export const LOGS_ANSWER_LOGS_MAX = 10_000;
 
-/** Maximum number of bytes of log data that one `eth_getLogs` answers; one block may have more. */
-export const LOGS_ANSWER_BYTES_MAX = 67_108_864;
+/** Maximum number of bytes of log data that one `eth_getLogs` answers; one block may have more. As text, they fit into READER_ANSWER_BYTES_MAX. */
+export const LOGS_ANSWER_BYTES_MAX = 8_388_608;
 
 /** Maximum number of bytes of the blocks that the owner gets in one answer; one block may have more. */
 export const BLOCKS_ANSWER_BYTES_MAX = 4_194_304;

@@ -35,6 +35,12 @@ export function invalidParams(message: string): ProviderRpcError {
   return new ProviderRpcError(RPC_ERROR_CODES.invalidParams, message);
 }
 
+/** A search for logs took too long: a client that knows the code searches fewer blocks. */
+export function searchTooSlow(timeMs: number): ProviderRpcError {
+  const message = `query timeout exceeded (${timeMs}ms); ask for fewer blocks`;
+  return new ProviderRpcError(RPC_ERROR_CODES.limitExceeded, message);
+}
+
 /** Converts an error for a message to another thread, since such a message loses classes. */
 export function toErrorMessage(error: unknown): ErrorMessage {
   if (error instanceof ProviderRpcError) {

@@ -7,7 +7,7 @@ import {
 } from "../limits.ts";
 import type { FromReader, ReaderData, ReaderSettings, ToReader } from "../messages.ts";
 import type { RpcRequest } from "../rpc/dispatch.ts";
-import { fromErrorMessage, invalidParams, serverError } from "../rpc-error.ts";
+import { fromErrorMessage, invalidParams, searchTooSlow, serverError } from "../rpc-error.ts";
 import type { SharedLayer } from "../state/state-history.ts";
 import { findWorkerFile } from "../worker-file.ts";
 import { NativeCalls } from "./native-calls.ts";
@@ -70,10 +70,7 @@ export class ReaderThread {
       throw invalidParams("invalid params: they are nested too deeply");
     }
     const { callTimeMsMax } = this.#options.settings;
-    return this.#wait(
-      callTimeMsMax + READER_GRACE_MS_MAX,
-      serverError(`execution aborted (timeout = ${callTimeMsMax}ms)`),
-    );
+    return this.#wait(callTimeMsMax + READER_GRACE_MS_MAX, tooSlow(method, callTimeMsMax));
   }
 
   /** Rejects the request in progress with `error` and ends the thread. */
@@ -128,6 +125,11 @@ export class ReaderThread {
     this.#waiting?.reject(error);
     if (this.#nativeCalls.end()) void this.#worker.terminate();
   }
+}
+
+function tooSlow(method: string, timeMs: number): Error {
+  if (method === "eth_getLogs") return searchTooSlow(timeMs);
+  return serverError(`execution aborted (timeout = ${timeMs}ms)`);
 }
 
 function toFailure(error: unknown): Error {

@@ -37,7 +37,19 @@ function run(chain: EmbeddedChain, code: string): Promise<unknown> {
 }
 
 /** Makes a block with a transfer of 1 wei and returns its number. */
-async function makeBlock(chain: EmbeddedChain, nonce: number): Promise<Hex> {
+function makeBlock(chain: EmbeddedChain, nonce: number): Promise<Hex> {
+  return makeBlockOf(chain, { nonce, gas: 21_000n, to: SINK, value: 1n });
+}
+
+/** Makes a block whose transaction writes logs of 4 MiB. */
+function makeLogs(chain: EmbeddedChain, nonce: number, logs: number): Promise<Hex> {
+  const writeLog = "624000005fa0"; // PUSH3 4,194,304, PUSH0, LOG0
+  return makeBlockOf(chain, { nonce, gas: 500_000_000n, data: `0x${writeLog.repeat(logs)}` });
+}
+
+type Sent = Readonly<{ nonce: number; gas: bigint; to?: Hex; value?: bigint; data?: Hex }>;
+
+async function makeBlockOf(chain: EmbeddedChain, sent: Sent): Promise<Hex> {
   const sealed = new Promise<Hex>((resolve) => {
     const listener: Parameters<typeof chain.on<"message">>[1] = ({ data }) => {
       chain.removeListener("message", listener);
@@ -45,8 +57,8 @@ async function makeBlock(chain: EmbeddedChain, nonce: number): Promise<Hex> {
     };
     chain.on("message", listener);
   });
-  const fees = { type: "eip1559", gas: 21_000n, maxFeePerGas: 7n, maxPriorityFeePerGas: 0n } as const;
-  const raw = await account.signTransaction({ ...fees, chainId: CHAIN_ID, nonce, to: SINK, value: 1n });
+  const fees = { type: "eip1559", maxFeePerGas: 7n, maxPriorityFeePerGas: 0n } as const;
+  const raw = await account.signTransaction({ ...fees, ...sent, chainId: CHAIN_ID });
   await chain.request({ method: "eth_sendRawTransaction", params: [raw] });
   return sealed;
 }
@@ -129,6 +141,22 @@ describe("SnapshotReader", () => {
     await using chain = await start({ readerCallGasMax: 536_870_912n, callTimeMsMax: 30_000 });
     const returnZeros = "0x62d000005ff3"; // PUSH3 13,631,488, PUSH0, RETURN
     await expect(run(chain, returnZeros)).rejects.toMatchObject({ code: -32003, message: "response too large" });
+  });
+
+  it("tells a search for logs that finds too much, or takes too long, to search fewer blocks", async () => {
+    const search = { fromBlock: "0x0" };
+    {
+      await using chain = await start({ callTimeMsMax: 30_000 });
+      for (let nonce = 0; nonce < 3; nonce += 1) await makeLogs(chain, nonce, 1);
+      const message = expect.stringMatching(/^query returned more than .* ask for fewer blocks$/);
+      await expect(read(chain, "eth_getLogs", search)).rejects.toMatchObject({ code: -32005, message });
+      expect(await read(chain, "eth_getLogs", { ...search, toBlock: "0x2" })).toHaveLength(2);
+      await makeLogs(chain, 3, 8);
+    }
+    await using chain = await start({ callTimeMsMax: 0 });
+    await chain.reader.read({ method: "eth_chainId" });
+    const message = "query timeout exceeded (0ms); ask for fewer blocks";
+    await expect(read(chain, "eth_getLogs", { fromBlock: "0x4" })).rejects.toMatchObject({ code: -32005, message });
   });
 
   it("refuses requests over the limit, and parameters that are nested too deeply", async () => {

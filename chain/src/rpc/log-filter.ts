@@ -4,7 +4,7 @@ import type { Log } from "../blocks/log.ts";
 import type { IncludedTransaction } from "../chain/block-reader.ts";
 import type { ReadableChain } from "../chain/readable-chain.ts";
 import { LOG_FILTER_ALTERNATIVES_MAX, LOGS_ANSWER_BYTES_MAX, LOGS_ANSWER_LOGS_MAX } from "../limits.ts";
-import { invalidParams, ProviderRpcError, RPC_ERROR_CODES, serverError } from "../rpc-error.ts";
+import { invalidParams, ProviderRpcError, RPC_ERROR_CODES, searchTooSlow, serverError } from "../rpc-error.ts";
 import { addressKey, type Place, toPlace, topicKey } from "../storage/places.ts";
 import type { IndexEntry } from "../storage/unsaved-effects.ts";
 import { findBlock, getBlock } from "./block-tag.ts";
@@ -101,7 +101,7 @@ export function findLogs(chain: ReadableChain, query: LogQuery): Record<string, 
   for (const included of candidates(chain, query)) {
     const { number } = included.head.header;
     firstBlock ??= number;
-    if (number !== firstBlock && performance.now() > endsAt) throw tooSlow(callTimeMsMax);
+    if (number !== firstBlock && performance.now() > endsAt) throw searchTooSlow(callTimeMsMax);
     answer.add(included, query);
     if (number !== firstBlock && answer.isTooLarge) throw tooLarge();
   }
@@ -136,13 +136,6 @@ function tooLarge(): ProviderRpcError {
   return new ProviderRpcError(
     RPC_ERROR_CODES.limitExceeded,
     `query returned more than ${LOGS_ANSWER_LOGS_MAX} results or ${LOGS_ANSWER_BYTES_MAX} bytes; ask for fewer blocks`,
-  );
-}
-
-function tooSlow(timeMs: number): ProviderRpcError {
-  return new ProviderRpcError(
-    RPC_ERROR_CODES.limitExceeded,
-    `query timeout exceeded (${timeMs}ms); ask for fewer blocks`,
   );
 }
 
