@@ -1,6 +1,5 @@
 import { MalformedError, toHexText } from "@stele/eth";
 import { type BatchEvent, decodeEvents, merkleRoot } from "@stele/wire";
-import type { BlockRange } from "../domain/block-range.ts";
 import { commonEventRules, findBreach } from "../domain/event-rules.ts";
 import type { Address } from "../domain/topic.ts";
 import { RpcFailure } from "../ledger/evm/endpoint/rpc-failure.ts";
@@ -55,11 +54,13 @@ async function* readLogs(chain: ChainClient, place: ReadRange): AsyncGenerator<C
   const size = new RangeSize();
   for (let from = fromBlock; from <= head; ) {
     const to = Math.min(head, from + size.blocks - 1);
-    const logs = await askForLogs(chain, { registry, address }, { from, to });
-    if (logs === undefined) {
-      if (size.onRefusal()) continue;
-      throw new Unverifiable(`the node refuses to return the logs of block ${from}`);
-    }
+    const logs = await chain.logs({ registry, address }, { from, to }).catch((error: unknown) => {
+      if (isRangeRefused(error) && size.onRefusal()) return undefined;
+      throw error instanceof RpcFailure
+        ? new Unverifiable(`the node refuses to return the logs of block ${from}`, error)
+        : error;
+    });
+    if (logs === undefined) continue;
     let bytes = 0;
     for (const raw of logs) {
       const log = parseLog(raw, registry);
@@ -69,17 +70,6 @@ async function* readLogs(chain: ChainClient, place: ReadRange): AsyncGenerator<C
     }
     size.onAnswer(bytes);
     from = to + 1;
-  }
-}
-
-/** The logs of a range of blocks; undefined if the range is too large for the node. */
-async function askForLogs(chain: ChainClient, topic: Pick<ReadRange, "registry" | "address">, range: BlockRange) {
-  try {
-    return await chain.logs(topic, range);
-  } catch (error) {
-    if (isRangeRefused(error)) return undefined;
-    if (error instanceof RpcFailure) throw new Unverifiable(`the node refuses to return logs`, error);
-    throw error;
   }
 }
 

@@ -6,7 +6,7 @@ import { blockNumberMax } from "../domain/position.ts";
 import type { Address, Hash } from "../domain/topic.ts";
 import { EndpointAddress } from "../ledger/evm/endpoint/address.ts";
 import type { RpcLog } from "../ledger/evm/endpoint/rpc-log.ts";
-import { RpcFailure, toRpcFailure } from "../ledger/evm/endpoint/rpc-failure.ts";
+import { isRevert, RpcFailure, toRpcFailure } from "../ledger/evm/endpoint/rpc-failure.ts";
 import { publishedSignature } from "../ledger/evm/read/parse-log.ts";
 import { askJson, type HttpRequest } from "./http.ts";
 import { AnswerTooLong, Unverifiable } from "./unverifiable.ts";
@@ -73,7 +73,7 @@ export class ChainClient {
     throw new Unverifiable(`${this.name} does not have block ${number}${this.#advice}`);
   }
 
-  /** The topic contract's state; undefined if there is no such contract, or the node refuses the call. */
+  /** The topic contract's state; undefined if there is no such contract. @throws RpcFailure if the node did not run the call, for example if it is busy. */
   async findTopic(address: Address): Promise<{ readonly registry: Address; readonly sequence: number } | undefined> {
     try {
       const [registry, sequence] = await Promise.all([
@@ -89,7 +89,7 @@ export class ChainClient {
         sequence: Number(decodeFunctionResult({ abi: topicAbi, functionName: "sequence", data: sequence })),
       };
     } catch (error) {
-      if (error instanceof Unverifiable) throw error;
+      if (error instanceof Unverifiable || (error instanceof RpcFailure && !isRevert(error))) throw error;
       return undefined;
     }
   }

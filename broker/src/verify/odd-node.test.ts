@@ -105,6 +105,20 @@ describe("stele verify with a malicious node", () => {
     });
   });
 
+  test.each(["eth_call", "eth_getLogs"])("reports why the node refuses %s", async (refused) => {
+    await using server = await serve(brokerOf(honestClaims(of), of));
+    const message = "limit exceeded: too many calls of the chain are waiting, try later";
+    const busy = await serveNode(of.chain, ({ method }) =>
+      method === refused ? { code: -32005, message } : undefined,
+    );
+    const words = ["--topic", topic, "--broker", server.url, "--rpc", busy.url];
+    const unpinned = await runVerify([...words, "--remember"], { env: { XDG_CONFIG_HOME: folder } });
+    const pinned = await runVerify([...words, "--registry", of.chain.registry], { env: {} });
+    await busy.close();
+    const outcome = { exitCode: 2, output: "", problem: expect.stringMatching(`^stele verify: (.*: )?${message}\n$`) };
+    expect([unpinned, pinned]).toEqual([outcome, outcome]);
+  });
+
   test("shows no key in the node's address", async () => {
     const [eventId = ""] = honestClaims(of).keys();
     const pinned = ["--registry", of.chain.registry, "-o", "json"];
