@@ -145,7 +145,7 @@ export class Chain implements ReadableChain {
     return this.pool.nextNonce(toHex(address));
   }
 
-  readLogPlaces(key: number, from: Place, to: Place): Place[] {
+  readLogPlaces(key: number, from: Place, to: Place): Iterable<Place> {
     return this.#database.readPlaces(key, from, to);
   }
 

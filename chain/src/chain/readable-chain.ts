@@ -19,7 +19,7 @@ export interface ReadableChain {
   /** The state after a block; undefined if the chain lacks the block or no longer keeps its state. */
   findState(blockNumber: bigint): StateView | undefined | Promise<StateView | undefined>;
   /** Places, in order, of the transactions in [from, to) that have a log under an index key. */
-  readLogPlaces(key: number, from: Place, to: Place): Place[];
+  readLogPlaces(key: number, from: Place, to: Place): Iterable<Place>;
   findPending(hash: string): Transaction | undefined;
   /** The account's nonce in the newest state, plus its waiting transactions up to the first nonce gap. */
   nextNonce(address: Uint8Array): bigint;

@@ -53,7 +53,7 @@ export class ChainSnapshot implements ReadableChain {
     return this.#newestState().findAccount(address)?.nonce ?? 0n;
   }
 
-  readLogPlaces(key: number, from: Place, to: Place): Place[] {
+  readLogPlaces(key: number, from: Place, to: Place): Iterable<Place> {
     return this.#parts.database.readPlaces(key, from, to);
   }
 

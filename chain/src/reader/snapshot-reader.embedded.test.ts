@@ -1,11 +1,14 @@
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "@photostructure/sqlite";
+import { fromHex } from "@stele/eth/node";
 import type { Hex } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type EmbeddedChain, type EmbeddedChainOptions, startEmbeddedChain } from "../embedded-chain.ts";
-import { READER_CALL_GAS_MAX_DEFAULT, READER_REQUESTS_MAX } from "../limits.ts";
+import { LOGS_SEARCH_TRANSACTIONS_MAX, READER_CALL_GAS_MAX_DEFAULT, READER_REQUESTS_MAX } from "../limits.ts";
+import { addressKey } from "../storage/places.ts";
 import { CHAIN_ID } from "../testing/client.ts";
 
 const account = privateKeyToAccount(generatePrivateKey());
@@ -157,6 +160,27 @@ describe("SnapshotReader", () => {
     await chain.reader.read({ method: "eth_chainId" });
     const message = "query timeout exceeded (0ms); ask for fewer blocks";
     await expect(read(chain, "eth_getLogs", { fromBlock: "0x4" })).rejects.toMatchObject({ code: -32005, message });
+  });
+
+  it("refuses a search for logs in more transactions than it can read, before they fill the thread's memory", async () => {
+    const file = join(folder, "chain.db");
+    {
+      await using chain = await start({ file });
+      await makeBlock(chain, 0);
+    }
+    const database = new DatabaseSync(file);
+    const count = LOGS_SEARCH_TRANSACTIONS_MAX + 1;
+    database.exec(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+       INSERT INTO places SELECT ${addressKey(fromHex(SINK))}, i FROM n`,
+    );
+    database.close();
+    await using chain = await start({ callTimeMsMax: 30_000 });
+    const refusal = {
+      code: -32005,
+      message: expect.stringMatching(/^query searches more than .* ask for fewer blocks$/),
+    };
+    await expect(read(chain, "eth_getLogs", { fromBlock: "0x0", address: SINK })).rejects.toMatchObject(refusal);
   });
 
   it("refuses requests over the limit, and parameters that are nested too deeply", async () => {

@@ -3,7 +3,12 @@ import type { Block } from "../blocks/block.ts";
 import type { Log } from "../blocks/log.ts";
 import type { IncludedTransaction } from "../chain/block-reader.ts";
 import type { ReadableChain } from "../chain/readable-chain.ts";
-import { LOG_FILTER_ALTERNATIVES_MAX, LOGS_ANSWER_BYTES_MAX, LOGS_ANSWER_LOGS_MAX } from "../limits.ts";
+import {
+  LOG_FILTER_ALTERNATIVES_MAX,
+  LOGS_ANSWER_BYTES_MAX,
+  LOGS_ANSWER_LOGS_MAX,
+  LOGS_SEARCH_TRANSACTIONS_MAX,
+} from "../limits.ts";
 import { invalidParams, ProviderRpcError, RPC_ERROR_CODES, searchTooSlow, serverError } from "../rpc-error.ts";
 import { addressKey, type Place, toPlace, topicKey } from "../storage/places.ts";
 import type { IndexEntry } from "../storage/unsaved-effects.ts";
@@ -139,6 +144,13 @@ function tooLarge(): ProviderRpcError {
   );
 }
 
+function tooManyTransactions(): ProviderRpcError {
+  return new ProviderRpcError(
+    RPC_ERROR_CODES.limitExceeded,
+    `query searches more than ${LOGS_SEARCH_TRANSACTIONS_MAX} transactions; ask for fewer blocks`,
+  );
+}
+
 function* candidates(chain: ReadableChain, query: LogQuery): Generator<IncludedTransaction> {
   const to = query.to < chain.head.header.number ? query.to : chain.head.header.number;
   const keys = query.addresses?.map(addressKey) ?? query.topics[0]?.map(topicKey);
@@ -152,12 +164,14 @@ function* candidates(chain: ReadableChain, query: LogQuery): Generator<IncludedT
   }
 }
 
-/** One entry for each place, in order. */
+/** One entry for each place, in order. @throws ProviderRpcError if there are too many. */
 function entriesOf(chain: ReadableChain, keys: readonly number[], { from, to }: LogQuery): readonly IndexEntry[] {
   const entries = new Map<Place, IndexEntry>();
   for (const key of new Set(keys)) {
-    for (const place of chain.readLogPlaces(key, toPlace(from, 0), toPlace(to + 1n, 0)))
+    for (const place of chain.readLogPlaces(key, toPlace(from, 0), toPlace(to + 1n, 0))) {
       entries.set(place, { key, place });
+      if (entries.size > LOGS_SEARCH_TRANSACTIONS_MAX) throw tooManyTransactions();
+    }
   }
   return [...entries.values()].toSorted((left, right) => left.place - right.place);
 }

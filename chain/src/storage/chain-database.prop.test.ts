@@ -110,9 +110,9 @@ function expectKnows(database: ChainDatabase, known: Known): void {
   expect(new Map(found)).toEqual(known.nodes);
   for (const address of emitters) {
     const places = known.places.get(addressKey(address)) ?? [];
-    expect(database.readPlaces(addressKey(address))).toEqual(places);
+    expect([...database.readPlaces(addressKey(address))]).toEqual(places);
     const [first, last] = [places[1] ?? 0, places.at(-1) ?? 0];
-    expect(database.readPlaces(addressKey(address), first, last)).toEqual(
+    expect([...database.readPlaces(addressKey(address), first, last)]).toEqual(
       places.filter((one) => one >= first && one < last),
     );
   }

@@ -149,16 +149,15 @@ export class ChainDatabase implements StateDatabase {
     return isDone;
   }
 
-  /** The places under a key of the index, from `from` up to before `to`, in order. */
-  readPlaces(key: number, from: Place = 0, to: Place = Number.MAX_SAFE_INTEGER): Place[] {
-    const places: Place[] = [];
-    for (let next = from, isMore = true; isMore; next = (places.at(-1) ?? 0) + 1) {
+  /** The places under a key of the index, from `from` up to before `to`, in order. Reads them as they are needed, since a key may have millions. */
+  *readPlaces(key: number, from: Place = 0, to: Place = Number.MAX_SAFE_INTEGER): Generator<Place> {
+    for (let next = from, isMore = true; isMore; ) {
       const rows = this.#statements.selectPlaces.all(key, next, to, PLACES_PAGE) as { place: number }[];
-      for (const { place } of rows) places.push(place);
+      for (const { place } of rows) yield place;
+      next = (rows.at(-1)?.place ?? 0) + 1;
       isMore = rows.length === PLACES_PAGE;
     }
-    for (const place of this.#unsaved.findPlaces(key)) if (place >= from && place < to) places.push(place);
-    return places;
+    for (const place of this.#unsaved.findPlaces(key)) if (place >= from && place < to) yield place;
   }
 
   /** The newest block whose effects are in the tables; -1 for none. */
