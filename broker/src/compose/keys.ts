@@ -56,11 +56,11 @@ export async function runKeys(argv: readonly string[], context: CommandContext):
   const ownFlags = ["--principal", "--tenant", "--expires", "--role"];
   const createsFolder = action === "create";
   return runOnKeys("key", { ...context, words, ownFlags, createsFolder }, (keys, { config, read }) =>
-    run(keys, { action, order: toOrder(read), now, config }),
+    run(keys, { action, command: toCommand(read), now, config }),
   );
 }
 
-interface Order extends CommandWords {
+interface KeyCommand extends CommandWords {
   readonly principal: string | undefined;
   readonly tenant: string | undefined;
   readonly expires: string | undefined;
@@ -69,12 +69,12 @@ interface Order extends CommandWords {
 
 interface Run {
   readonly action: string;
-  readonly order: Order;
+  readonly command: KeyCommand;
   readonly config: Config;
   readonly now: () => number;
 }
 
-function toOrder(read: CommandWords): Order {
+function toCommand(read: CommandWords): KeyCommand {
   const last = (flag: string): string | undefined => read.given.get(flag)?.at(-1);
   return {
     ...read,
@@ -85,15 +85,15 @@ function toOrder(read: CommandWords): Order {
   };
 }
 
-async function run(keys: ApiKeys, { action, order, now, config }: Run): Promise<CommandDone> {
-  refuseFurther(order.positional, wordsMax[action]);
+async function run(keys: ApiKeys, { action, command, now, config }: Run): Promise<CommandDone> {
+  refuseFurther(command.positional, wordsMax[action]);
   switch (action) {
     case "create":
-      return create(keys, order, { now: now(), config });
+      return create(keys, command, { now: now(), config });
     case "list":
       return list(await keys.listApiKeys(0), now());
     case "revoke":
-      return revoke(keys, order, now());
+      return revoke(keys, command, now());
     default:
       throw new UsageError(`"${action}" is none of create, list, revoke; see stele key --help`);
   }
@@ -101,10 +101,10 @@ async function run(keys: ApiKeys, { action, order, now, config }: Run): Promise<
 
 async function create(
   keys: ApiKeys,
-  order: Order,
+  command: KeyCommand,
   { now, config }: { readonly now: number; readonly config: Config },
 ): Promise<CommandDone> {
-  const { principal, tenant, roles } = order;
+  const { principal, tenant, roles } = command;
   checkName("--principal", principal);
   if (tenant !== undefined) checkName("--tenant", tenant);
   const stored = (await keys.readRoles(0))?.roles ?? [];
@@ -115,7 +115,7 @@ async function create(
   const secret = randomBytes(secretBytes).toString("base64url");
   const id = randomBytes(idBytes).toString("hex");
   const digest = sha256(secret);
-  const times = { createdAt: now, expiresAt: toExpiry(order.expires, now), revokedAt: undefined };
+  const times = { createdAt: now, expiresAt: toExpiry(command.expires, now), revokedAt: undefined };
   // Lasting roles do not count for a principal that had a key.
   const keepsOwners = config.access?.tokens.some(({ lastingRoles }) => lastingRoles.length > 0) === true;
   await keys.pruneApiKeys(now - keptMs, { keepsOwners });
@@ -144,7 +144,7 @@ function toExpiry(text: string | undefined, now: number): number | undefined {
 }
 
 /** Revokes the key with an identifier. Also accepts the whole key: whoever finds a key need not know which part is its identifier. */
-async function revoke(keys: ApiKeys, { positional: [text = ""] }: Order, now: number): Promise<CommandDone> {
+async function revoke(keys: ApiKeys, { positional: [text = ""] }: KeyCommand, now: number): Promise<CommandDone> {
   const [, id = ""] = /^(?:stele_)?([0-9a-f]{16})(?:_.*)?$/.exec(text) ?? [];
   if (id === "") throw new UsageError("give the identifier of a key, 16 hexadecimal digits");
   if (!(await keys.revokeApiKey(id, now))) throw new Error(`there is no key ${id}`);

@@ -2,17 +2,17 @@ import type { TopicFilter } from "../domain/topic-filter.ts";
 import type { SessionFilter } from "../domain/session-filter.ts";
 import type { AuditTrail } from "./access/audit-trail.ts";
 import type { Caller } from "./access/caller.ts";
-import type { Attachment, AttachOrder } from "./broker.ts";
+import type { Attachment, AttachRequest } from "./broker.ts";
 
 interface AuditedAttachment {
   readonly caller: Caller;
-  readonly order: Pick<AttachOrder, "groupId" | "stream" | "key">;
+  readonly request: Pick<AttachRequest, "groupId" | "stream" | "key">;
   readonly trail: AuditTrail;
 }
 
 /** Writes to the audit log which filters a client adds and removes. These changes cost the client nothing, so their lines are limited. */
-export function auditAttachment(attachment: Attachment, { caller, order, trail }: AuditedAttachment): Attachment {
-  const { groupId } = order;
+export function auditAttachment(attachment: Attachment, { caller, request, trail }: AuditedAttachment): Attachment {
+  const { groupId } = request;
   const note = (
     filters: readonly (SessionFilter | TopicFilter)[],
     results: readonly unknown[],
@@ -28,9 +28,9 @@ export function auditAttachment(attachment: Attachment, { caller, order, trail }
   return {
     session: attachment.session,
     isPresent: attachment.isPresent,
-    subscribe: async (orders) => {
-      const results = await attachment.subscribe(orders);
-      note(orders, results, "subscribe");
+    subscribe: async (sessionFilters) => {
+      const results = await attachment.subscribe(sessionFilters);
+      note(sessionFilters, results, "subscribe");
       return results;
     },
     unsubscribe: async (filters) => {
@@ -42,8 +42,8 @@ export function auditAttachment(attachment: Attachment, { caller, order, trail }
     linger: (until) => attachment.linger(until),
     end: async () => {
       await attachment.end();
-      if (order.stream !== undefined)
-        trail.recordFilterChange(caller, "unsubscribe", { groupId, subscriptionId: order.key });
+      if (request.stream !== undefined)
+        trail.recordFilterChange(caller, "unsubscribe", { groupId, subscriptionId: request.key });
     },
   };
 }

@@ -10,7 +10,7 @@ import type { Action } from "./access/policy.ts";
 import { auditAttachment } from "./audited-attachment.ts";
 import type {
   Attachment,
-  AttachOrder,
+  AttachRequest,
   Broker,
   EventCall,
   EventResult,
@@ -26,7 +26,7 @@ import type {
   PublishCall,
   SkippedEntriesCall,
   SkippedEntriesResult,
-  TailOrder,
+  TailCall,
   TopicCall,
   UnsubscribeCall,
 } from "./broker.ts";
@@ -130,20 +130,20 @@ export class AuditedBroker implements Broker {
     this.#askNow({ caller, action: "connect", subject: {} }, () => this.#calls.admit(caller));
   }
 
-  async attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment> {
-    const { groupId, stream, key: subscriptionId } = order;
+  async attach(caller: Caller, request: AttachRequest, peer: Peer): Promise<Attachment> {
+    const { groupId, stream, key: subscriptionId } = request;
     const subject = stream === undefined ? { groupId } : { groupId, topic: stream.filters.join("\n"), subscriptionId };
     const audited = { caller, action: stream === undefined ? "connect" : "subscribe", subject };
-    const attachment = await this.#ask(audited, () => this.#calls.attach(caller, order, peer));
+    const attachment = await this.#ask(audited, () => this.#calls.attach(caller, request, peer));
     if (stream !== undefined)
       this.#trail.recordStream(caller, "subscribe", { groupId, subscriptionId, filters: stream.filters });
-    return auditAttachment(attachment, { caller, order, trail: this.#trail });
+    return auditAttachment(attachment, { caller, request, trail: this.#trail });
   }
 
-  async tail(caller: Caller, order: TailOrder, peer: Peer): Promise<Pick<Attachment, "end">> {
-    const { groupId, filters } = order;
+  async tail(caller: Caller, call: TailCall, peer: Peer): Promise<Pick<Attachment, "end">> {
+    const { groupId, filters } = call;
     const audited = { caller, action: "tail", subject: { groupId, topic: filters.join("\n") } };
-    const opened = await this.#ask(audited, () => this.#calls.tail(caller, order, peer));
+    const opened = await this.#ask(audited, () => this.#calls.tail(caller, call, peer));
     this.#trail.recordStream(caller, "tail", { groupId, filters });
     return opened;
   }

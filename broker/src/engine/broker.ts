@@ -202,7 +202,7 @@ export interface ConnectedSession extends TailSession {
 }
 
 /** The filters of a session that cannot change them. The session's key is its subscription identifier, a UUID. */
-export interface StreamOrder {
+export interface StreamRequest {
   /** As the client wrote them. */
   readonly filters: readonly string[];
   /** Whether the peer acknowledges or rejects each event; else an event counts as acknowledged once the peer was given it. */
@@ -222,7 +222,7 @@ export interface StartPosition {
 }
 
 /** The events that a client wants from a tail, as it wrote them. */
-export interface TailOrder {
+export interface TailCall {
   /** Blank or undefined means the default group. */
   readonly groupId: string | undefined;
   readonly filters: readonly string[];
@@ -237,7 +237,7 @@ export interface TailOrder {
 /** Where a tail begins. */
 export interface TailStart {
   readonly position: Position;
-  /** Identifies the position: a tail with this {@link TailOrder.lastEventId} begins there. */
+  /** Identifies the position: a tail with this {@link TailCall.lastEventId} begins there. */
   readonly id: string;
   /** Whether a reorg removed the last event that the client got, so that some events may come again. */
   readonly isRolledBack: boolean;
@@ -254,7 +254,7 @@ export interface OriginSource {
   load(event: Event, signal: AbortSignal): Promise<EventOrigin>;
 }
 
-export interface AttachOrder {
+export interface AttachRequest {
   /** Blank or undefined means the default group. */
   readonly groupId: string | undefined;
   readonly protocol: SessionProtocol;
@@ -267,14 +267,14 @@ export interface AttachOrder {
   /** Called before the first event is delivered. */
   readonly onConnected: (attachment: Pick<Attachment, "session" | "isPresent">) => void;
   /** Published if the connection is lost, once the session ends or `delayMs` passes, unless another connection has the session by then. */
-  readonly will: WillOrder | undefined;
+  readonly will: WillRequest | undefined;
   /** How long the session outlives its connection; 0 for not at all. {@link Attachment.detach} may give another time. */
   readonly expiryMs: number;
   /** If left out, the client adds and removes filters by {@link Attachment}. */
-  readonly stream?: StreamOrder | undefined;
+  readonly stream?: StreamRequest | undefined;
 }
 
-export interface WillOrder {
+export interface WillRequest {
   readonly delayMs: number;
   /** The publish; it is checked like any other. */
   readonly call: PublishCall;
@@ -291,7 +291,7 @@ export interface Attachment {
    * Adds filters, or replaces those of the same text; a new filter begins after the newest indexed event. Answers for each whether it is new, or why it
    * was refused, for example with 100702. If the session is stored, the filters are on disk before the answer. @throws BrokerError if the store cannot write.
    */
-  subscribe(orders: readonly SessionFilter[]): Promise<readonly (boolean | BrokerError)[]>;
+  subscribe(sessionFilters: readonly SessionFilter[]): Promise<readonly (boolean | BrokerError)[]>;
   /** Answers for each filter whether it existed. @throws BrokerError if the store cannot write. */
   unsubscribe(filters: readonly TopicFilter[]): Promise<readonly boolean[]>;
   /** Whether the session existed before this connection. */
@@ -369,12 +369,12 @@ export interface Broker {
    * @throws BrokerError 100306, 100701, 200205, 200207, 200211, 200300, 200301, and for a will what {@link submit} throws; for a stream also what
    * {@link subscribe} throws about filters, identifier (100505, 100108) and offset.
    */
-  attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment>;
+  attach(caller: Caller, request: AttachRequest, peer: Peer): Promise<Attachment>;
   /**
    * Gives a connection the matching events after a position, each once and in order, until the connection ends. Nothing is acknowledged: the client says
    * where its next tail begins. @throws BrokerError as {@link attach}, 100702, and 100300 to 100304 for a wrong start.
    */
-  tail(caller: Caller, order: TailOrder, peer: Peer): Promise<Pick<Attachment, "end">>;
+  tail(caller: Caller, call: TailCall, peer: Peer): Promise<Pick<Attachment, "end">>;
   subscribe(caller: Caller, call: SubscribeCall): Promise<SubscriptionId>;
   /** Refused (100601) for JSON-RPC if there is no coordinator. */
   unSubscribe(caller: Caller, call: UnsubscribeCall): Promise<void>;

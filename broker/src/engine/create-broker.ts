@@ -19,7 +19,7 @@ import { AttemptHistory } from "./deliver/attempt-history.ts";
 import { DeliveryWorkers, type WorkerFactory } from "./deliver/delivery-workers.ts";
 import { ProgressWriter } from "./deliver/progress-writer.ts";
 import { ReceiverFailures } from "./deliver/receiver-failures.ts";
-import { Feed, type FeedOrder, type FeedOptions } from "./dispatch/feed.ts";
+import { Feed, type FeedRequest, type FeedOptions } from "./dispatch/feed.ts";
 import { toFeedOptions } from "./dispatch/feed-options.ts";
 import { FeedHub } from "./dispatch/feed-hub.ts";
 import type { Readers } from "./dispatch/readers.ts";
@@ -364,11 +364,11 @@ class Engine implements RunningBroker {
       eventIds: this.#eventIds,
       logger: this.#loggerOf(groupId),
       mayReceive,
-      createFeed: (order: FeedOrder) => new Feed(toFeedOptions(feedParts, order, mayReceive)),
+      createFeed: (request: FeedRequest) => new Feed(toFeedOptions(feedParts, request, mayReceive)),
     };
   }
 
-  #toFeedParts(groupId: GroupId): Omit<FeedOptions, keyof FeedOrder> {
+  #toFeedParts(groupId: GroupId): Omit<FeedOptions, keyof FeedRequest> {
     const { limits } = this.#options;
     const group = this.#groups.find(groupId);
     const progress = group?.progress ?? new IndexProgress();

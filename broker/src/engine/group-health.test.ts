@@ -14,8 +14,8 @@ it("neither a scrape of the metrics nor the check that logs groups going down vi
   let read: (() => readonly GroupGauge[]) | undefined;
   const watchGroups = (given: typeof read): void => void (read = given);
   engine = await TestEngine.start({ metrics: { ...noMetrics, watchGroups } });
-  const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: true, windowMax: 1, expiryMs: 0 } as const;
-  const attached = engine.broker.attach({ ...order, will: undefined, onConnected: () => {} }, new RecordingPeer());
+  const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: true, windowMax: 1, expiryMs: 0 } as const;
+  const attached = engine.broker.attach({ ...request, will: undefined, onConnected: () => {} }, new RecordingPeer());
   await Promise.all([attached, engine.clock.settle()]);
   const visits = vi.spyOn(Session.prototype, "isSuspended", "get");
   expect(read?.()).toMatchObject([{ groupId: "1", ready: true, subscriptions: 0, held: { suspended: 0 } }]);

@@ -111,7 +111,7 @@ async function start(): Promise<void> {
 
 const healthOf = (groupId: GroupId) => broker.health().find((group) => group.groupId === groupId);
 const content = new Uint8Array([1]);
-const order = {
+const call = {
   topic: "a",
   format: "RESTful",
   subscriptionId: undefined,
@@ -163,7 +163,7 @@ describe("a group whose chain does not answer at the start", () => {
     await start();
     sink.receive("http://two/", () => ({ status: "failed", reason: "closed for the night" }));
     await broker.open({ topic: "a", groupId: "2" });
-    const id = await broker.subscribe({ ...order, groupId: "2", url: "http://two/" });
+    const id = await broker.subscribe({ ...call, groupId: "2", url: "http://two/" });
     await publish(broker, { topic: "a", groupId: "2", content, extensions: [] });
     await stop();
     const [, away] = build({ store, chains });
@@ -265,15 +265,15 @@ describe("two groups", () => {
     await start();
     const publishTo = (groupId: string) => publish(broker, { topic: "a", groupId, content, extensions: [] });
     for (const groupId of ["1", "2"]) await broker.open({ topic: "a", groupId });
-    const first = await broker.subscribe({ ...order, groupId: "1", url: "http://one/" });
-    const second = await broker.subscribe({ ...order, groupId: "2", url: "http://two/" });
+    const first = await broker.subscribe({ ...call, groupId: "1", url: "http://one/" });
+    const second = await broker.subscribe({ ...call, groupId: "2", url: "http://two/" });
     for (const groupId of ["1", "1", "2"]) await publishTo(groupId);
     await clock.settle();
     expect(sink.sequencesOf(first)).toEqual([1, 2]);
     expect(sink.sequencesOf(second)).toEqual([1]);
     expect(await broker.state({ topic: "a", groupId: "2" })).toMatchObject({ sequence: 1 });
     await expect(
-      broker.subscribe({ ...order, groupId: "2", subscriptionId: first, url: "http://one/" }),
+      broker.subscribe({ ...call, groupId: "2", subscriptionId: first, url: "http://one/" }),
     ).rejects.toMatchObject({
       code: errorCatalogue.subscriptionElsewhere.code,
     });

@@ -12,7 +12,7 @@ import type { Action } from "./access/policy.ts";
 import { namesOf } from "./access/tenant.ts";
 import type {
   Attachment,
-  AttachOrder,
+  AttachRequest,
   Broker,
   EventCall,
   EventResult,
@@ -28,7 +28,7 @@ import type {
   PublishCall,
   SkippedEntriesCall,
   SkippedEntriesResult,
-  TailOrder,
+  TailCall,
   TopicCall,
   UnsubscribeCall,
 } from "./broker.ts";
@@ -188,31 +188,31 @@ export class GuardedBroker implements Broker {
    * Rights are checked for each filter and each publish. Two principals never share a session, even if their clients use the same name; but an admin may take
    * over another's stream.
    */
-  async attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment> {
+  async attach(caller: Caller, request: AttachRequest, peer: Peer): Promise<Attachment> {
     const { access, groups, sessions, wills } = this.#options;
     access.admit(caller);
-    checkGroup(access, caller, order.groupId);
-    if (order.will !== undefined) {
-      access.authorize(caller, "publish", order.will.call);
-      wills.check(order.will);
+    checkGroup(access, caller, request.groupId);
+    if (request.will !== undefined) {
+      access.authorize(caller, "publish", request.will.call);
+      wills.check(request.will);
     }
     // The key of a stream is its subscription identifier, which only its owner may use.
-    const key = order.stream === undefined ? sessionKeyOf(caller.principal, order.key) : order.key;
-    access.countConnection(caller, nameOf({ ...order, key, groupId: groups.get(order.groupId).id }));
+    const key = request.stream === undefined ? sessionKeyOf(caller.principal, request.key) : request.key;
+    access.countConnection(caller, nameOf({ ...request, key, groupId: groups.get(request.groupId).id }));
     // Count the will as a publish: else a client over its quota could publish wills by connecting again and again.
-    if (order.will !== undefined) access.countPublishes(caller, [order.will.call]);
-    return sessions.attach(caller, { ...order, key }, peer);
+    if (request.will !== undefined) access.countPublishes(caller, [request.will.call]);
+    return sessions.attach(caller, { ...request, key }, peer);
   }
 
   /** Rights are checked for each filter, and for the topic of each event. */
-  async tail(caller: Caller, order: TailOrder, peer: Peer): Promise<Pick<Attachment, "end">> {
+  async tail(caller: Caller, call: TailCall, peer: Peer): Promise<Pick<Attachment, "end">> {
     const { access, tails } = this.#options;
     access.admit(caller);
-    const { groupId } = order;
-    for (const topic of order.filters) access.authorize(caller, "subscribe", { groupId, topic });
+    const { groupId } = call;
+    for (const topic of call.filters) access.authorize(caller, "subscribe", { groupId, topic });
     const uncount = access.countConnection(caller);
     try {
-      return await tails.open(caller, order, peer);
+      return await tails.open(caller, call, peer);
     } catch (error) {
       uncount(); // the client may use the connection for other calls
       throw error;

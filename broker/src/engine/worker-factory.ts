@@ -6,7 +6,7 @@ import { perKey } from "../lib/per-key.ts";
 import type { Access } from "./access/access.ts";
 import type { OriginSource } from "./broker.ts";
 import type { ClusterMember } from "./cluster/cluster-member.ts";
-import { Feed, type FeedOrder, type FeedOptions } from "./dispatch/feed.ts";
+import { Feed, type FeedRequest, type FeedOptions } from "./dispatch/feed.ts";
 import { DeliveryWorker, type DeliveryWorkerOptions } from "./deliver/delivery-worker.ts";
 import type { WorkerFactory } from "./deliver/delivery-workers.ts";
 import { SharedRoom } from "./deliver/room-ahead.ts";
@@ -16,7 +16,7 @@ const skippedLinesMax = 20;
 
 export interface WorkerFactoryOptions extends Omit<DeliveryWorkerOptions, "skippedLog" | "sharedRoom"> {
   readonly access: Pick<Access, "receiverOf" | "mayDeliver" | "callbackTurnOf" | "namesFor">;
-  readonly feedPartsOf: (groupId: GroupId) => Omit<FeedOptions, keyof FeedOrder>;
+  readonly feedPartsOf: (groupId: GroupId) => Omit<FeedOptions, keyof FeedRequest>;
   readonly originsOf: (groupId: GroupId) => OriginSource | undefined;
   /** Undefined if the broker is a single node. */
   readonly findMember: () => Pick<ClusterMember, "isLive"> | undefined;

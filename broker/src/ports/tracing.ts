@@ -4,7 +4,7 @@
  */
 export type SpanAttributes = Readonly<Record<string, string | number | undefined>>;
 
-export interface SpanOrder {
+export interface SpanStart {
   readonly name: string;
   /** `server`: the broker answers a caller. `client`: the broker calls a receiver. `internal`: neither. */
   readonly kind: "server" | "client" | "internal";
@@ -31,5 +31,5 @@ export interface Span {
 /** Records the broker's work as spans in the traces of publishers. Present only if somebody records spans. */
 export interface Tracing {
   /** Never throws. */
-  start(order: SpanOrder): Span;
+  start(start: SpanStart): Span;
 }

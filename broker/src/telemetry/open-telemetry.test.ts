@@ -19,7 +19,7 @@ function fail(): never {
   throw new Error("a sampler or a processor of the host failed");
 }
 
-const order = { name: "publish a", kind: "server", traceParents: [], attributes: {} } as const;
+const start = { name: "publish a", kind: "server", traceParents: [], attributes: {} } as const;
 
 it.each([
   ["make a span", fail],
@@ -27,7 +27,7 @@ it.each([
   ["end a span", () => ({ isRecording: () => false, setAttributes: fail, end: fail })],
 ])("throws nothing if the SDK fails to %s", async (_, startSpan) => {
   const tracing = await startWith(startSpan);
-  const span = tracing.start(order);
+  const span = tracing.start(start);
   expect(span.traceParent).toBeUndefined();
   expect(() => span.end({ error: { type: "internal" } })).not.toThrow();
 });

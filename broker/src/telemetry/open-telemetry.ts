@@ -1,7 +1,7 @@
 import type * as OpenTelemetryApi from "@opentelemetry/api";
 import type { Context, Link, Span as OtelSpan, SpanContext, Tracer } from "@opentelemetry/api";
 import type { Logger } from "../lib/logger.ts";
-import type { Span, SpanAttributes, SpanEnd, SpanOrder, Tracing } from "../ports/tracing.ts";
+import type { Span, SpanAttributes, SpanEnd, SpanStart, Tracing } from "../ports/tracing.ts";
 
 type Api = typeof OpenTelemetryApi;
 
@@ -68,7 +68,7 @@ class OpenTelemetry implements Tracing {
     this.#sdk = sdk;
   }
 
-  start({ name, kind, traceParents, attributes, startedAt }: SpanOrder): Span {
+  start({ name, kind, traceParents, attributes, startedAt }: SpanStart): Span {
     const { SpanKind } = this.#api;
     const kinds = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: SpanKind.INTERNAL };
     const contexts = traceParents.map(toSpanContext);

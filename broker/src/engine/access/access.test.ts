@@ -52,7 +52,7 @@ interface Row {
 const content = new Uint8Array([1]);
 const groupId = undefined;
 const blank = { topic: "", groupId: "\n" };
-const order = { url: "http://receiver/", format: "RESTful", offset: undefined, secret: undefined } as const;
+const call = { url: "http://receiver/", format: "RESTful", offset: undefined, secret: undefined } as const;
 const ignore = (): void => {};
 const tailed = { after: undefined, lastEventId: undefined, onConnected: ignore };
 
@@ -102,8 +102,8 @@ const rows: {
   },
   subscribe: {
     asks: ["subscribe", "1", "a/#"],
-    run: (b) => b.subscribe({ ...order, topic: "a/#", groupId, subscriptionId: undefined }),
-    runWrong: (b) => b.subscribe({ ...order, ...blank, subscriptionId: "x" }),
+    run: (b) => b.subscribe({ ...call, topic: "a/#", groupId, subscriptionId: undefined }),
+    runWrong: (b) => b.subscribe({ ...call, ...blank, subscriptionId: "x" }),
   },
   tail: {
     asks: ["subscribe", "1", "a/#"],

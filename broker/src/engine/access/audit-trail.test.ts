@@ -5,7 +5,7 @@ import type { AccessRule } from "../../domain/access-rule.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import type { AuditLine, AuditLog } from "../../ports/audit-log.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
-import type { AttachOrder, Broker } from "../broker.ts";
+import type { AttachRequest, Broker } from "../broker.ts";
 import { defaultEngineLimits } from "../limits.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
@@ -71,10 +71,10 @@ const denied = { outcome: "refused", code: 100_702 };
 it("writes a line for each open, subscribe, resubscribe, unsubscribe and close, without secrets", async () => {
   const caller = by("client");
   await calls.open(caller, topic);
-  const order = { ...topic, url: "http://user:password@receiver/path?token=x", format: "RESTful" } as const;
+  const request = { ...topic, url: "http://user:password@receiver/path?token=x", format: "RESTful" } as const;
   const more = { offset: undefined, secret: secretNamed("a") };
-  const subscriptionId = await calls.subscribe(caller, { ...order, ...more, subscriptionId: undefined });
-  await calls.subscribe(caller, { ...order, ...more, subscriptionId });
+  const subscriptionId = await calls.subscribe(caller, { ...request, ...more, subscriptionId: undefined });
+  await calls.subscribe(caller, { ...request, ...more, subscriptionId });
   await calls.unSubscribe(caller, { subscriptionId });
   await calls.close(caller, topic);
   const done = { ...who, protocol: "REST", outcome: "done", time: engine.clock.now() };
@@ -120,7 +120,7 @@ it("writes each refusal, but no publish or read that succeeds", async () => {
 
 it("writes which filters a connection adds and removes, and that a publish opens its topic", async () => {
   const caller = by("client", "MQTT");
-  const order: AttachOrder = {
+  const request: AttachRequest = {
     groupId: undefined,
     protocol: "MQTT",
     key: "one",
@@ -130,7 +130,7 @@ it("writes which filters a connection adds and removes, and that a publish opens
     will: undefined,
     expiryMs: 0,
   };
-  const attached = calls.attach(caller, order, new RecordingPeer());
+  const attached = calls.attach(caller, request, new RecordingPeer());
   await engine.clock.settle();
   const attachment = await attached;
   const [filter, forbidden] = [parseTopicFilter("a/#"), parseTopicFilter("#")];
@@ -251,9 +251,9 @@ it("writes 20 refusals of one principal at once, and then how many it left out, 
 it("limits the lines of calls that change nothing and of filters, but writes every change", async () => {
   const caller = by("client", "MQTT");
   for (let index = 0; index < 1_000; index += 1) await calls.open(caller, topic);
-  const order = { groupId: undefined, protocol: "MQTT", key: "one", isClean: true, windowMax: 1 } as const;
+  const request = { groupId: undefined, protocol: "MQTT", key: "one", isClean: true, windowMax: 1 } as const;
   const rest = { onConnected: () => {}, will: undefined, expiryMs: 0 };
-  const attached = calls.attach(caller, { ...order, ...rest }, new RecordingPeer());
+  const attached = calls.attach(caller, { ...request, ...rest }, new RecordingPeer());
   await engine.clock.settle();
   const attachment = await attached;
   const [filter] = [parseTopicFilter("a/#")];

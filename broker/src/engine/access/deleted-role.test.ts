@@ -3,7 +3,7 @@ import type { AccessRule } from "../../domain/access-rule.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
-import type { AttachOrder } from "../broker.ts";
+import type { AttachRequest } from "../broker.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
@@ -40,9 +40,9 @@ function by(role: keyof typeof ids): Caller {
   return { ...testCaller, principal };
 }
 
-const order = { topic: "a", groupId, format: "RESTful", offset: undefined, secret: undefined } as const;
+const call = { topic: "a", groupId, format: "RESTful", offset: undefined, secret: undefined } as const;
 const subscribe = (url: string, subscriptionId?: string) =>
-  engine.running.calls.subscribe(by("stored"), { ...order, url, subscriptionId });
+  engine.running.calls.subscribe(by("stored"), { ...call, url, subscriptionId });
 const publish = () =>
   engine.running.calls.submit(
     by("publisher"),
@@ -51,7 +51,7 @@ const publish = () =>
   );
 
 async function attach(peer: RecordingPeer): Promise<void> {
-  const order: AttachOrder = {
+  const request: AttachRequest = {
     groupId,
     protocol: "MQTT",
     key: "c",
@@ -61,7 +61,7 @@ async function attach(peer: RecordingPeer): Promise<void> {
     expiryMs: 60_000,
     onConnected: () => {},
   };
-  const attaching = engine.running.calls.attach(by("stored"), order, peer);
+  const attaching = engine.running.calls.attach(by("stored"), request, peer);
   await engine.clock.settle();
   const attachment = await attaching;
   peer.ended = () => attachment.detach({ expiryMs: 60_000, isRegular: true });

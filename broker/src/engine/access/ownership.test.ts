@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import type { AccessRule } from "../../domain/access-rule.ts";
 import { type LogFields, silentLogger } from "../../lib/logger.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
-import type { AttachOrder, Broker } from "../broker.ts";
+import type { AttachRequest, Broker } from "../broker.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { TestEngine } from "../testing/test-engine.ts";
@@ -78,9 +78,9 @@ async function codeOf(run: () => unknown): Promise<number | undefined> {
   }
 }
 
-const order = { topic: "a/#", groupId: undefined, format: "RESTful", offset: undefined, secret: undefined } as const;
+const call = { topic: "a/#", groupId: undefined, format: "RESTful", offset: undefined, secret: undefined } as const;
 const subscribe = (caller: Caller, subscriptionId?: string, url = "http://one/") =>
-  calls.subscribe(caller, { ...order, url, subscriptionId });
+  calls.subscribe(caller, { ...call, url, subscriptionId });
 
 const publish = (caller: Caller, text: string, key?: string): Promise<unknown> =>
   new Promise((resolve, reject) => {
@@ -117,15 +117,15 @@ it("does not let the owner end a subscription or a session's filter if its rules
   await engine.clock.advance(1_000);
   const caller = by("keeper");
   const end = (subscriptionId: string) => codeOf(() => calls.unSubscribe(caller, { subscriptionId }));
-  const kept = await calls.subscribe(caller, { ...order, topic: "a/b", url: "http://one/", subscriptionId: undefined });
+  const kept = await calls.subscribe(caller, { ...call, topic: "a/b", url: "http://one/", subscriptionId: undefined });
   const other = await calls.subscribe(caller, {
-    ...order,
+    ...call,
     topic: "a/+/c",
     url: "http://one/",
     subscriptionId: undefined,
   });
   expect([await end(kept), await end(other)]).toEqual([100_702, undefined]);
-  const attachment = await calls.attach(caller, attachOrder(), new RecordingPeer());
+  const attachment = await calls.attach(caller, attachRequest(), new RecordingPeer());
   await attachment.subscribe([{ ...filter, filter: "$share/s/a/b" } as never, { ...filter, filter: "a/+/c" } as never]);
   const listed = (await calls.listSubscriptions(by("operator")))[0]?.subscriptions ?? [];
   const idOfFilter = (text: string) => listed.find((one) => one.filter === text)?.id ?? "";
@@ -191,7 +191,7 @@ it("delivers nothing to a subscription made without a credential until an admin 
   expect(await engine.store.listSubscriptions()).toMatchObject([{ id, principal: "operator" }]);
 });
 
-const attachOrder = (over: Partial<AttachOrder> = {}): AttachOrder => ({
+const attachRequest = (over: Partial<AttachRequest> = {}): AttachRequest => ({
   groupId: undefined,
   protocol: "MQTT",
   key: "device",
@@ -206,8 +206,8 @@ const filter = { filter: "a/#", qos: 1, isNoLocal: false, isRetainAsPublished: f
 
 it("gives two principals with the same client name two sessions, which neither can end for the other", async () => {
   const [mine, theirs] = [new RecordingPeer(), new RecordingPeer()];
-  const one = await calls.attach(by("one"), attachOrder(), mine);
-  const other = await calls.attach(by("other"), attachOrder(), theirs);
+  const one = await calls.attach(by("one"), attachRequest(), mine);
+  const other = await calls.attach(by("other"), attachRequest(), theirs);
   expect(other.session.id).not.toBe(one.session.id);
   expect(mine.endedBecause).toBeUndefined();
   await one.subscribe([filter as never]);
@@ -246,7 +246,7 @@ it("refuses connections and tails without a valid credential, and stores no sess
   for (const principal of [testCaller.principal, await wrong]) {
     const caller = { ...testCaller, principal };
     expect(await codeOf(() => calls.admit(caller))).toBe(100_701);
-    const kept = attachOrder({ isClean: false, expiryMs: 60_000 });
+    const kept = attachRequest({ isClean: false, expiryMs: 60_000 });
     expect(await codeOf(() => calls.attach(caller, kept, new RecordingPeer()))).toBe(100_701);
     const tail = { groupId: undefined, filters: [], after: "wrong", lastEventId: undefined, onConnected: () => {} };
     expect(await codeOf(() => calls.tail(caller, tail, new RecordingPeer()))).toBe(100_701);
@@ -275,14 +275,14 @@ it("checks the receiver only for the owner, so that others do not learn its answ
 it("refuses a stream to a caller that lacks the right to one of its filters and, while the owner's client is away, to any other principal", async () => {
   const stream = { acknowledges: true, offset: undefined };
   const id = "5f1c0b2e-0000-4000-8000-000000000004";
-  const order = (...filters: readonly string[]) =>
-    attachOrder({ protocol: "STOMP", key: id, stream: { ...stream, filters } });
-  expect(await codeOf(() => calls.attach(by("one"), order("a/#", "#"), new RecordingPeer()))).toBe(100_702);
-  const attached = await calls.attach(by("one"), order("a/#"), new RecordingPeer());
+  const request = (...filters: readonly string[]) =>
+    attachRequest({ protocol: "STOMP", key: id, stream: { ...stream, filters } });
+  expect(await codeOf(() => calls.attach(by("one"), request("a/#", "#"), new RecordingPeer()))).toBe(100_702);
+  const attached = await calls.attach(by("one"), request("a/#"), new RecordingPeer());
   attached.detach({ expiryMs: 60_000, isRegular: true });
   await engine.clock.advance(1_000);
-  expect(await codeOf(() => calls.attach(by("other"), order("a/#"), new RecordingPeer()))).toBe(100_702);
-  expect(await codeOf(() => calls.attach(by("one"), order("a/#"), new RecordingPeer()))).toBeUndefined();
+  expect(await codeOf(() => calls.attach(by("other"), request("a/#"), new RecordingPeer()))).toBe(100_702);
+  expect(await codeOf(() => calls.attach(by("one"), request("a/#"), new RecordingPeer()))).toBeUndefined();
 });
 
 it("lets a will open its topic only if the will's principal has the right to open", async () => {
@@ -294,7 +294,7 @@ it("lets a will open its topic only if the will's principal has the right to ope
   ] as const) {
     const call = { topic, groupId: undefined, content: new Uint8Array([1]), extensions: [] };
     const will = { delayMs: 0, call, opensTopic: true, expiresAfterMs: undefined };
-    const attached = await calls.attach(by(name), attachOrder({ will, expiryMs: 0 }), new RecordingPeer());
+    const attached = await calls.attach(by(name), attachRequest({ will, expiryMs: 0 }), new RecordingPeer());
     attached.detach({ expiryMs: 0, isRegular: false });
     await engine.clock.advance(1_000);
   }
@@ -321,7 +321,7 @@ it("a stream still belongs to its owner after an admin attached to it: the owner
   const id = "5f1c0b2e-0000-4000-8000-000000000001";
   const stream = { filters: ["a/#"], acknowledges: true, offset: undefined };
   for (const expiryMs of [3_600_000, 0]) {
-    const own = attachOrder({ protocol: "STOMP", key: id, stream, expiryMs });
+    const own = attachRequest({ protocol: "STOMP", key: id, stream, expiryMs });
     const [mine, theirs] = [new RecordingPeer(), new RecordingPeer()];
     await calls.attach(by("one"), own, mine);
     await calls.attach(by("operator"), own, theirs);
@@ -337,7 +337,7 @@ it("lets the owner end a stream to which an admin is connected, but no other cli
   const id = "5f1c0b2e-0000-4000-8000-000000000002";
   const stream = { filters: ["a/#"], acknowledges: true, offset: undefined };
   for (const expiryMs of [3_600_000, 0]) {
-    const own = attachOrder({ protocol: "STOMP", key: id, stream, expiryMs });
+    const own = attachRequest({ protocol: "STOMP", key: id, stream, expiryMs });
     const theirs = new RecordingPeer();
     await calls.attach(by("one"), own, new RecordingPeer());
     await calls.attach(by("operator"), own, theirs);
@@ -349,11 +349,11 @@ it("lets the owner end a stream to which an admin is connected, but no other cli
 });
 
 it("refuses a connection without a credential, a will without the right, and filters and shares without the right", async () => {
-  expect(await codeOf(() => calls.attach(testCaller, attachOrder(), new RecordingPeer()))).toBe(100_701);
+  expect(await codeOf(() => calls.attach(testCaller, attachRequest(), new RecordingPeer()))).toBe(100_701);
   const call = { topic: "b", groupId: undefined, content: new Uint8Array([1]), extensions: [] };
   const will = { delayMs: 0, call, opensTopic: false, expiresAfterMs: undefined };
-  expect(await codeOf(() => calls.attach(by("one"), attachOrder({ will }), new RecordingPeer()))).toBe(100_702);
-  const attached = await calls.attach(by("one"), attachOrder(), new RecordingPeer());
+  expect(await codeOf(() => calls.attach(by("one"), attachRequest({ will }), new RecordingPeer()))).toBe(100_702);
+  const attached = await calls.attach(by("one"), attachRequest(), new RecordingPeer());
   const share = { ...filter, filter: "$share/x/a/#" };
   const wide = { ...filter, filter: "#" };
   const wideShare = { ...filter, filter: "$share/x/#" };
@@ -368,7 +368,7 @@ it("refuses a connection without a credential, a will without the right, and fil
 
 it("ends a connection within a second of the revocation of its key", async () => {
   const peer = new RecordingPeer();
-  await calls.attach(by("one"), attachOrder(), peer);
+  await calls.attach(by("one"), attachRequest(), peer);
   await keys.revokeApiKey(idOf("one"), engine.clock.now());
   await engine.clock.advance(1_000);
   expect(peer.endedBecause).toBe("refused");

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import type { AccessRule } from "../../domain/access-rule.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
-import type { AttachOrder, PublishCall } from "../broker.ts";
+import type { AttachRequest, PublishCall } from "../broker.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
@@ -92,9 +92,9 @@ it("delays at most 2,000 refusals, and answers further ones at once", async () =
 });
 
 async function attach(by: Caller, key: string, peer = new RecordingPeer()): Promise<void> {
-  const order = { groupId: undefined, protocol: "MQTT", key, isClean: true, windowMax: 1 } as const;
+  const request = { groupId: undefined, protocol: "MQTT", key, isClean: true, windowMax: 1 } as const;
   const more = { onConnected: () => {}, will: undefined, expiryMs: 0 };
-  await Promise.all([engine.running.calls.attach(by, { ...order, ...more }, peer), engine.clock.settle()]);
+  await Promise.all([engine.running.calls.attach(by, { ...request, ...more }, peer), engine.clock.settle()]);
 }
 
 it("refuses a connection over the quota, with a session or without", async () => {
@@ -127,8 +127,8 @@ it("refuses another principal at the quota, even with the same client identifier
 
 it("does not count a tail that is refused", async () => {
   const { calls } = engine.running;
-  const order = { groupId: undefined, filters: ["a"], after: "1-1-1", lastEventId: undefined, onConnected: () => {} };
-  const tailing = calls.tail(caller(), order, new RecordingPeer());
+  const request = { groupId: undefined, filters: ["a"], after: "1-1-1", lastEventId: undefined, onConnected: () => {} };
+  const tailing = calls.tail(caller(), request, new RecordingPeer());
   const [outcome] = await Promise.allSettled([tailing, engine.clock.settle()]);
   expect(outcome.status).toBe("rejected");
   calls.admit(caller());
@@ -136,22 +136,35 @@ it("does not count a tail that is refused", async () => {
 
 it("counts a tail until its connection ends", async () => {
   const { calls } = engine.running;
-  const order = { groupId: undefined, filters: ["a"], after: undefined, lastEventId: undefined, onConnected: () => {} };
+  const request = {
+    groupId: undefined,
+    filters: ["a"],
+    after: undefined,
+    lastEventId: undefined,
+    onConnected: () => {},
+  };
   const connection = new AbortController();
-  const tailing = calls.tail({ ...caller(), signal: connection.signal }, order, new RecordingPeer());
+  const tailing = calls.tail({ ...caller(), signal: connection.signal }, request, new RecordingPeer());
   await Promise.all([tailing, engine.clock.settle()]);
-  await expect(calls.tail(caller(), order, new RecordingPeer())).rejects.toThrow(refusal);
+  await expect(calls.tail(caller(), request, new RecordingPeer())).rejects.toThrow(refusal);
   connection.abort();
   calls.admit(caller());
 });
 
 it("counts a will as a publish when its client connects", async () => {
   const { calls } = engine.running;
-  const order = { groupId: undefined, protocol: "MQTT", key: "one", isClean: true, windowMax: 1, expiryMs: 0 } as const;
+  const request = {
+    groupId: undefined,
+    protocol: "MQTT",
+    key: "one",
+    isClean: true,
+    windowMax: 1,
+    expiryMs: 0,
+  } as const;
   const will = { delayMs: 0, call, opensTopic: false, expiresAfterMs: undefined };
-  const connect = async (left: AttachOrder["will"]): Promise<void> => {
+  const connect = async (left: AttachRequest["will"]): Promise<void> => {
     const connection = new AbortController();
-    const own = { ...order, will: left, onConnected: () => {} };
+    const own = { ...request, will: left, onConnected: () => {} };
     try {
       await calls.attach({ ...caller(), signal: connection.signal }, own, new RecordingPeer());
     } finally {

@@ -4,7 +4,7 @@ import type { AccessRule } from "../../domain/access-rule.ts";
 import type { QuotaTable } from "../../domain/quota.ts";
 import { toClientsId } from "../../domain/subscription.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
-import type { AttachOrder, PublishOutcome } from "../broker.ts";
+import type { AttachRequest, PublishOutcome } from "../broker.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
@@ -90,11 +90,11 @@ it("a hundred publishes that open their topics open exactly as many topics as th
 
 it("a hundred wills that open their topics open exactly as many topics as the quota allows", async () => {
   await start({ topics: 10 });
-  const order = { groupId: undefined, protocol: "MQTT", isClean: true, windowMax: 1, expiryMs: 0 } as const;
+  const request = { groupId: undefined, protocol: "MQTT", isClean: true, windowMax: 1, expiryMs: 0 } as const;
   const lost = hundred.map(async (index) => {
     const call = { topic: `acme/${index}`, groupId: undefined, content: Buffer.from("x"), extensions: [] };
     const will = { delayMs: 0, call, opensTopic: true, expiresAfterMs: undefined };
-    const own = { ...order, key: `k${index}`, will, onConnected: () => {} };
+    const own = { ...request, key: `k${index}`, will, onConnected: () => {} };
     const attachment = await engine.running.calls.attach(caller(index % 7), own, new RecordingPeer());
     attachment.detach({ expiryMs: 0, isRegular: false });
   });
@@ -143,7 +143,7 @@ it("limits the callback hosts of a tenant, also when a subscription moves to ano
 
 it("a hundred connections of a tenant keep exactly as many sessions as the quota allows", async () => {
   await start({ sessions: 10 });
-  const order: AttachOrder = {
+  const request: AttachRequest = {
     groupId: undefined,
     protocol: "MQTT",
     key: "",
@@ -154,7 +154,7 @@ it("a hundred connections of a tenant keep exactly as many sessions as the quota
     expiryMs: 60_000,
   };
   const attach = (index: number, expiryMs = 60_000) =>
-    engine.running.calls.attach(caller(index % 7), { ...order, key: `k${index}`, expiryMs }, new RecordingPeer());
+    engine.running.calls.attach(caller(index % 7), { ...request, key: `k${index}`, expiryMs }, new RecordingPeer());
   const results = await settle(hundred.map((index) => attach(index)));
   expect(made(results)).toHaveLength(10);
   expect(reasons(results)[0]).toEqual(refusal('tenant "acme" may have 10 sessions'));

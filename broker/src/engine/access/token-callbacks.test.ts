@@ -3,7 +3,7 @@ import type { AccessRule } from "../../domain/access-rule.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
-import type { Attachment, AttachOrder, Broker } from "../broker.ts";
+import type { Attachment, AttachRequest, Broker } from "../broker.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
@@ -126,7 +126,7 @@ it("a principal that had a key gets no lasting roles, so its callbacks end when 
 const attachWithWill = async (name: string, { delayMs, expiryMs }: { delayMs: number; expiryMs: number }) => {
   await calls.open(await by("observer"), { topic: "gone", groupId: undefined });
   const call = { topic: "gone", groupId: undefined, content: new TextEncoder().encode("gone"), extensions: [] };
-  const order: AttachOrder = {
+  const request: AttachRequest = {
     groupId: undefined,
     protocol: "MQTT",
     key: "c",
@@ -136,7 +136,7 @@ const attachWithWill = async (name: string, { delayMs, expiryMs }: { delayMs: nu
     expiryMs,
     onConnected: () => {},
   };
-  const attaching = calls.attach(await by(name), order, new RecordingPeer());
+  const attaching = calls.attach(await by(name), request, new RecordingPeer());
   await engine.clock.settle();
   return attaching;
 };
@@ -192,10 +192,10 @@ it.each([false, true])(
     await engine.clock.advance(2 * keysReadEveryMs);
     const publisher = await by("publisher", "member");
     for (const topic of ["b", "c"]) await calls.open(publisher, { topic, groupId: undefined });
-    const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 9 } as const;
+    const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 9 } as const;
     const rest = { will: undefined, expiryMs: tokenMs, onConnected: () => {} };
     const attach = async (role: string, peer: RecordingPeer): Promise<Attachment> => {
-      const attaching = calls.attach(await by("shop", role), { ...order, ...rest }, peer);
+      const attaching = calls.attach(await by("shop", role), { ...request, ...rest }, peer);
       await engine.clock.settle();
       return attaching;
     };

@@ -65,10 +65,10 @@ async function connect(
   node: number,
 ): Promise<{ readonly peer: RecordingPeer; readonly attachment: Attachment }> {
   const peer = new RecordingPeer();
-  const order = { groupId: undefined, protocol: "MQTT", key: `c${node}`, isClean: true, windowMax: 1 } as const;
+  const request = { groupId: undefined, protocol: "MQTT", key: `c${node}`, isClean: true, windowMax: 1 } as const;
   const rest = { will: undefined, expiryMs: 60_000, onConnected: () => {} };
   const { calls } = cluster.node(node);
-  const attachment = await cluster.run(calls.attach(await caller(id, node), { ...order, ...rest }, peer));
+  const attachment = await cluster.run(calls.attach(await caller(id, node), { ...request, ...rest }, peer));
   const how = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
   await cluster.run(attachment.subscribe([{ ...how, filter: parseTopicFilter("a/#") }]));
   return { peer, attachment };

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
-import type { Attachment, AttachOrder } from "../broker.ts";
+import type { Attachment, AttachRequest } from "../broker.ts";
 import type { Delivery } from "../session/peer.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => engine.stop());
 
-async function attach(peer: RecordingPeer, order: Partial<AttachOrder> = {}): Promise<Attachment> {
+async function attach(peer: RecordingPeer, request: Partial<AttachRequest> = {}): Promise<Attachment> {
   const attached = engine.broker.attach(
     {
       groupId: undefined,
@@ -26,7 +26,7 @@ async function attach(peer: RecordingPeer, order: Partial<AttachOrder> = {}): Pr
       will: undefined,
       expiryMs: 60_000,
       onConnected: () => {},
-      ...order,
+      ...request,
     },
     peer,
   );

@@ -141,11 +141,11 @@ it("a node does not read which subscriptions it owns because sessions move", asy
     reads += 1;
     return list(nodeId);
   };
-  const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
+  const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
   const rest = { will: undefined, expiryMs: 600_000, onConnected: () => {} };
   const since = cluster.clock.monotonic();
   for (let moves = 0; moves < 10; moves += 1) {
-    const attached = cluster.node(moves % 2).broker.attach({ ...order, ...rest }, new RecordingPeer());
+    const attached = cluster.node(moves % 2).broker.attach({ ...request, ...rest }, new RecordingPeer());
     await cluster.run(attached);
     await cluster.clock.advance(2 * defaultEngineLimits.claimPollMs);
   }

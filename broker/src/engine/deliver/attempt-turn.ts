@@ -2,7 +2,7 @@ import type { CancelSignal } from "../../lib/cancellation.ts";
 import type { AttemptSlot, CallbackTarget, Sink } from "../../ports/sink.ts";
 
 /** What an attempt waits for before it begins: its owner's quota, and a slot of its receiver (see `Sink.enter`). */
-export interface TurnOrder {
+export interface TurnRequest {
   readonly sink: Pick<Sink, "enter">;
   readonly target: CallbackTarget;
   /** Waits until the owner's quota allows an attempt; undefined if it needs no wait. */
@@ -25,7 +25,7 @@ export class AttemptTurn {
   }
 
   /** Waits for the turn; undefined if it comes at once. */
-  enter({ sink, target, turn, stopping }: TurnOrder): Promise<void> | undefined {
+  enter({ sink, target, turn, stopping }: TurnRequest): Promise<void> | undefined {
     this.#hasCome = true;
     const paced = turn?.(stopping);
     const entered = paced === undefined ? sink.enter(target, stopping) : paced.then(() => sink.enter(target, stopping));

@@ -22,7 +22,7 @@ import {
 } from "./attempts.ts";
 import { type AcceptedAhead, findAcceptedAhead } from "./accepted-ahead.ts";
 import { AttemptTurn } from "./attempt-turn.ts";
-import type { DeliveryOrder } from "./delivery-order.ts";
+import type { DeliveryTask } from "./delivery-task.ts";
 import { DeliveryProgress, failureOf } from "./delivery-progress.ts";
 import { endHeld, type HeldEvent } from "./held-event.ts";
 import { Lanes } from "./lanes.ts";
@@ -61,7 +61,7 @@ const batchBytesMax = 1024 * 1024;
 export class DeliveryWorker {
   readonly feed: Feed;
   readonly #options: DeliveryWorkerOptions;
-  readonly #order: DeliveryOrder;
+  readonly #task: DeliveryTask;
   /** The same object for all attempts: the sink caches by it. */
   readonly #target: CallbackTarget;
   readonly #stopping = new Cancellation();
@@ -86,11 +86,11 @@ export class DeliveryWorker {
   readonly #turn = new AttemptTurn();
   #hasGivenUp = false;
 
-  constructor(order: DeliveryOrder, options: DeliveryWorkerOptions) {
-    const { subscription, feed } = order;
+  constructor(task: DeliveryTask, options: DeliveryWorkerOptions) {
+    const { subscription, feed } = task;
     this.feed = feed;
     this.#options = options;
-    this.#order = order;
+    this.#task = task;
     this.#target = toTarget(subscription);
     this.#progress = new DeliveryProgress(subscription, options);
     this.#lanes = this.#createLanes();
@@ -116,7 +116,7 @@ export class DeliveryWorker {
 
   /** Events beyond the cursor that the receiver has accepted. Read it after the worker has stopped. */
   get acceptedAhead(): AcceptedAhead {
-    const notTaken = [...(this.#order.ahead ?? [])].filter((position) => position > this.feed.position);
+    const notTaken = [...(this.#task.ahead ?? [])].filter((position) => position > this.feed.position);
     return new Set([...findAcceptedAhead(this.#window.entries()), ...notTaken]);
   }
 
@@ -164,13 +164,13 @@ export class DeliveryWorker {
       else if (!(await this.#begin(this.#take(event)))) break;
     }
     await this.#lanes?.end();
-    this.#options.troubles.clear(this.#order.subscription.id);
-    if (this.#hasGivenUp) this.#options.onGivenUp(this.#order.subscription.id, this);
+    this.#options.troubles.clear(this.#task.subscription.id);
+    if (this.#hasGivenUp) this.#options.onGivenUp(this.#task.subscription.id, this);
   }
 
   /** Begins to deliver an event. Returns false if the worker must end. */
   #begin(held: HeldEvent): Promise<boolean> | boolean {
-    if (this.#order.ahead?.has(held.position) === true) {
+    if (this.#task.ahead?.has(held.position) === true) {
       this.#turn.leave();
       this.#settle([held], "accepted");
       return true;
@@ -186,7 +186,7 @@ export class DeliveryWorker {
     return this.#turn.enter({
       sink: this.#options.sink,
       target: this.#target,
-      turn: this.#order.turn,
+      turn: this.#task.turn,
       stopping: this.#stopping,
     });
   }
@@ -246,7 +246,7 @@ export class DeliveryWorker {
       }
       if (result.status !== "interrupted") return this.#onFailed(rest, result);
       if (this.#stopping.aborted) return false;
-      if (this.#order.mayStart?.() === false) {
+      if (this.#task.mayStart?.() === false) {
         // Whoever ended the right to deliver stops this worker soon, unless the right returns before.
         await pauseAfter(this.#options, 1, this.#stopping);
         continue;
@@ -285,7 +285,7 @@ export class DeliveryWorker {
   }
 
   async #attempt(items: readonly HeldEvent[]): Promise<DeliveryResult> {
-    const { origins, names } = this.#order;
+    const { origins, names } = this.#task;
     const events = items.map(({ event }) => event);
     let hasFailed = false;
     const onFailed = (error: unknown, failures: number): Promise<void> => {
@@ -314,7 +314,7 @@ export class DeliveryWorker {
 
   /** Whether the subscriber may still receive the event. */
   #mayReceive({ event: { topic } }: HeldEvent): boolean {
-    return this.#order.mayReceive?.(topic) !== false;
+    return this.#task.mayReceive?.(topic) !== false;
   }
 
   #signals(items: readonly HeldEvent[]): DeliverySignals {
@@ -324,9 +324,9 @@ export class DeliveryWorker {
       stopping: this.#stopping,
       aborting: this.#aborting,
       retrying: () => (this.#retrying ??= new Cancellation()),
-      turn: this.#order.turn,
+      turn: this.#task.turn,
       hasTurn: this.#turn.hasCome,
-      mayStart: () => this.#order.mayStart?.() !== false && items.every((held) => this.#mayReceive(held)),
+      mayStart: () => this.#task.mayStart?.() !== false && items.every((held) => this.#mayReceive(held)),
       failing: { attempts, waitedMs },
       attemptsMax: this.#target.options?.skipAfter,
       leftMs: () => this.#leftFor(head),
@@ -388,7 +388,7 @@ export class DeliveryWorker {
 
   async #onUnread(error: unknown, failures: number): Promise<void> {
     this.#turn.leave();
-    const [{ troubles, logger }, { id, groupId }] = [this.#options, this.#order.subscription];
+    const [{ troubles, logger }, { id, groupId }] = [this.#options, this.#task.subscription];
     logger.error("events or their origins not read, trying again", { subscriptionId: id, error });
     const reason = error instanceof Error ? error.message : String(error);
     troubles.note(id, { groupId, reason: `its events or their origins cannot be read: ${reason}`, error });

@@ -120,9 +120,9 @@ it.each([
           const slices = new TimeSlices(new VirtualClock());
           const recent = new RecentBatches({ store, limits, slices });
           const hub = new FeedHub({ slices });
-          const order = { filters: [filter, ...others.map(parseTopicFilter)], interest: toInterest(filter) };
+          const request = { filters: [filter, ...others.map(parseTopicFilter)], interest: toInterest(filter) };
           const createFeed = (after: Position): Feed =>
-            new Feed({ ...order, recent, slices, hub, progress, groupId: defaultGroupId, after, limits });
+            new Feed({ ...request, recent, slices, hub, progress, groupId: defaultGroupId, after, limits });
           let feed = createFeed(positionZero);
           const fed: string[] = [];
           let number = 0;

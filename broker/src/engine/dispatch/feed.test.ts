@@ -255,9 +255,9 @@ it("a hundred feeds that search pages in memory for a rare topic do not block th
   const ownSlices = new TimeSlices({ monotonic: () => looks / looksPerMs, soon });
   const recent = new RecentBatches({ store, slices: ownSlices, limits: defaultEngineLimits });
   const interest = { only: undefined, includes: () => (looks += 1) < 0 };
-  const order = { ...partsOf("rare"), slices: ownSlices, interest, after: positionZero, recent, progress };
+  const request = { ...partsOf("rare"), slices: ownSlices, interest, after: positionZero, recent, progress };
   const stopping = new AbortController();
-  const create = (): Feed => new Feed({ ...order, hub: new FeedHub({ slices: ownSlices }) });
+  const create = (): Feed => new Feed({ ...request, hub: new FeedHub({ slices: ownSlices }) });
   /** Returns the highest number of looks in one turn of the event loop. */
   const readAll = async (feeds: readonly Feed[]): Promise<number> => {
     let most = 0;

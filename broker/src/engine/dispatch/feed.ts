@@ -16,7 +16,7 @@ import { memoryOf, type Page, type RecentBatches } from "./recent-batches.ts";
 import { LazySet } from "../../lib/lazy-collections.ts";
 
 /** The events that a reader wants from its feed. */
-export interface FeedOrder {
+export interface FeedRequest {
   /** Filters under which the hub offers batches. */
   readonly filters: Iterable<TopicFilter>;
   /** The topics to take when the feed reads from the store. */
@@ -29,7 +29,7 @@ export interface FeedOrder {
   readonly onPassed?: ((event: Event, filters: readonly TopicFilter[]) => void) | undefined;
 }
 
-export interface FeedOptions extends FeedOrder {
+export interface FeedOptions extends FeedRequest {
   readonly groupId: GroupId;
   readonly hub: FeedHub;
   /** Shared by all feeds of a node. */

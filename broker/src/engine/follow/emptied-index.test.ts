@@ -120,9 +120,9 @@ describe("while an emptied index is rebuilt", () => {
     await cluster.clock.advance(5_000);
     const { broker, gate } = cluster.node(2);
     const peer = new RecordingPeer();
-    const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, will: undefined } as const;
+    const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, will: undefined } as const;
     const rest = { windowMax: 10, expiryMs: 0, onConnected: () => {} };
-    const attached = await cluster.run(broker.attach({ ...order, ...rest }, peer));
+    const attached = await cluster.run(broker.attach({ ...request, ...rest }, peer));
     const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
     await cluster.run(attached.subscribe([{ ...options, filter: parseTopicFilter("a") }]));
     gate.cut("refused");
@@ -137,9 +137,9 @@ describe("while an emptied index is rebuilt", () => {
     const logged: string[] = [];
     const logger = { ...silentLogger, warn: (message: string) => void logged.push(message) };
     const { cluster, release } = await startRebuilding(async (world) => {
-      const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, will: undefined } as const;
+      const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, will: undefined } as const;
       const rest = { windowMax: 10, expiryMs: 2_000, onConnected: () => {} };
-      const attached = await world.run(world.node(0).broker.attach({ ...order, ...rest }, new RecordingPeer()));
+      const attached = await world.run(world.node(0).broker.attach({ ...request, ...rest }, new RecordingPeer()));
       attached.detach({ expiryMs: 2_000, isRegular: true });
     }, logger);
     const { sessions } = cluster.shared.store;

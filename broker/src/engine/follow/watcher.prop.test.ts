@@ -249,8 +249,8 @@ class Node {
   #createWorker(subscription: CallbackSubscription): DeliveryWorker {
     const { filter, cursor } = subscription;
     const findGeneration = async (): Promise<number> => (await this.#store.findHead(defaultGroupId))?.generation ?? 0;
-    const order = { filters: [filter], interest: toInterest(filter), after: cursor };
-    const feed = new Feed({ ...this.#parts, ...order, findGeneration });
+    const request = { filters: [filter], interest: toInterest(filter), after: cursor };
+    const feed = new Feed({ ...this.#parts, ...request, findGeneration });
     return new DeliveryWorker(
       { subscription, feed },
       {

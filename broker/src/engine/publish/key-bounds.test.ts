@@ -104,9 +104,9 @@ describe("the limits of publish keys", () => {
 
   it("forgets the keys of a session that has ended", async () => {
     await start();
-    const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 9 } as const;
+    const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 9 } as const;
     const rest = { will: undefined, expiryMs: 5_000, onConnected: () => {} };
-    const attached = engine.broker.attach({ ...order, ...rest }, new RecordingPeer());
+    const attached = engine.broker.attach({ ...request, ...rest }, new RecordingPeer());
     const [attachment] = await Promise.all([attached, engine.clock.settle()]);
     await send(call("1", "text", { session: attachment.session.keys }));
     expect((await engine.store.countPublishKeys(defaultGroupId, 1)).total).toBe(1);

@@ -159,8 +159,8 @@ it("limits the wills of one principal or tenant to half of the memory for wills,
   const attach = (id: string, key: string) => {
     const call = { topic: "a/will", groupId: undefined, content: new Uint8Array(1_000), extensions: [] };
     const will = { call, delayMs: 0, expiresAfterMs: undefined, opensTopic: false };
-    const order = { ...session, ...rest, expiryMs: 0, key, will };
-    return engine.running.calls.attach(caller(id.repeat(16)), order, new RecordingPeer());
+    const request = { ...session, ...rest, expiryMs: 0, key, will };
+    return engine.running.calls.attach(caller(id.repeat(16)), request, new RecordingPeer());
   };
   const attached = [await attach("2", "a"), await attach("3", "b")];
   await expect(attach("3", "c")).rejects.toMatchObject({ code: 200_301, message: expect.stringContaining("acme") });

@@ -1,7 +1,7 @@
 import { afterEach, expect, it } from "vitest";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
-import type { Attachment, WillOrder } from "../broker.ts";
+import type { Attachment, WillRequest } from "../broker.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
@@ -9,7 +9,7 @@ import type { Store } from "../../ports/store.ts";
 import { withCalls } from "../../lib/with-calls.ts";
 import { withSessions } from "../testing/with-sessions.ts";
 
-const will: WillOrder = {
+const will: WillRequest = {
   delayMs: 0,
   call: { topic: "will", groupId: undefined, content: new Uint8Array([1]), extensions: [], mayBeEmpty: true },
   opensTopic: true,
@@ -51,9 +51,9 @@ async function start(): Promise<void> {
 }
 
 function attach(peer: RecordingPeer, key = "c", signal = testCaller.signal): Promise<Attachment> {
-  const order = { groupId: undefined, protocol: "MQTT" as const, key, isClean: false, windowMax: 10, will };
+  const request = { groupId: undefined, protocol: "MQTT" as const, key, isClean: false, windowMax: 10, will };
   const { calls: broker } = engine.running;
-  return broker.attach({ ...testCaller, signal }, { ...order, expiryMs: 60_000, onConnected: () => {} }, peer);
+  return broker.attach({ ...testCaller, signal }, { ...request, expiryMs: 60_000, onConnected: () => {} }, peer);
 }
 
 it("a stop waits for an attach in progress before it closes the store, and the session keeps neither connection nor will", async () => {

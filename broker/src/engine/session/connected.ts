@@ -5,7 +5,7 @@ import type { SessionProtocol } from "../../domain/subscription.ts";
 import type { SessionClaim } from "../../ports/session-store.ts";
 import type { Access } from "../access/access.ts";
 import type { Caller, Principal } from "../access/caller.ts";
-import type { WillOrder } from "../broker.ts";
+import type { WillRequest } from "../broker.ts";
 import type { Group } from "../group.ts";
 import type { Lingering } from "./lingering.ts";
 import type { Peer } from "./peer.ts";
@@ -24,7 +24,7 @@ export interface Connected {
   readonly protocol: SessionProtocol;
   readonly peer: Peer;
   readonly lingering: Lingering;
-  will: WillOrder | undefined;
+  will: WillRequest | undefined;
   readonly expiryMs: number;
   /** When the session began, as far as this node knows. Milliseconds since the epoch. */
   readonly createdAt: number;
@@ -159,7 +159,7 @@ export function checkMembership(parts: { readonly nodeId: () => NodeId | undefin
 }
 
 /** Bytes that a will takes in memory. */
-export function willBytes(will: WillOrder | undefined): number {
+export function willBytes(will: WillRequest | undefined): number {
   if (will === undefined) return 0;
   const { topic, content, extensions } = will.call;
   return topic.length + content.byteLength + extensionsBytes(extensions);

@@ -41,7 +41,7 @@ interface RolledBackTo {
 }
 
 /** Options of a new connection. */
-interface ConnectionOrder extends Pick<Connection, "peer" | "windowMax" | "outgoing"> {
+interface ConnectionOptions extends Pick<Connection, "peer" | "windowMax" | "outgoing"> {
   readonly parts: Pick<SessionParts, "mayReceive">;
 }
 
@@ -50,7 +50,7 @@ interface ConnectionOrder extends Pick<Connection, "peer" | "windowMax" | "outgo
  * events that the session may no longer receive: they would take up room for ever.
  */
 export function createConnection(
-  { parts, peer, windowMax, outgoing }: ConnectionOrder,
+  { parts, peer, windowMax, outgoing }: ConnectionOptions,
   window: DeliveryWindow,
   { cursor, taken }: Pick<SessionState, "cursor" | "taken">,
 ): Connection {

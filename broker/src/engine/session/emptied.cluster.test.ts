@@ -18,9 +18,9 @@ it.each([
     onTestFinished(() => cluster.stopAll());
     await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
     const peer = new RecordingPeer();
-    const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, will: undefined } as const;
+    const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, will: undefined } as const;
     const rest = { windowMax: 10, expiryMs, onConnected: () => {} };
-    const attachment = await cluster.run(cluster.node(node).broker.attach({ ...order, ...rest }, peer));
+    const attachment = await cluster.run(cluster.node(node).broker.attach({ ...request, ...rest }, peer));
     const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
     await cluster.run(attachment.subscribe([{ ...options, filter: parseTopicFilter("#") }]));
     for (let count = 0; count < 3; count += 1) {

@@ -14,9 +14,9 @@ async function connect(
   node: number,
   { expiryMs = 600_000, peer = new RecordingPeer(), windowMax = 10, isExact = false } = {},
 ): Promise<{ readonly attachment: Attachment; readonly peer: RecordingPeer }> {
-  const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, will: undefined } as const;
+  const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, will: undefined } as const;
   const rest = { windowMax, expiryMs, onConnected: () => {} };
-  const attachment = await cluster.run(cluster.node(node).broker.attach({ ...order, ...rest }, peer));
+  const attachment = await cluster.run(cluster.node(node).broker.attach({ ...request, ...rest }, peer));
   await subscribe(cluster, attachment, isExact ? 2 : 1);
   return { attachment, peer };
 }

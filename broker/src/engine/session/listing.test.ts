@@ -6,7 +6,7 @@ import { TestCluster } from "../testing/test-cluster.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 
 const unknown = "00000000-0000-4000-8000-0000000000ff";
-const order = { groupId: undefined, protocol: "MQTT", isClean: false, windowMax: 10, will: undefined } as const;
+const request = { groupId: undefined, protocol: "MQTT", isClean: false, windowMax: 10, will: undefined } as const;
 
 function subscribe(attachment: Attachment, ...texts: readonly string[]): Promise<unknown> {
   const rest = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
@@ -22,7 +22,7 @@ afterEach(() => engine.stop());
 
 async function attach(key: string, expiryMs: number): Promise<{ peer: RecordingPeer; attachment: Attachment }> {
   const peer = new RecordingPeer();
-  const attached = engine.broker.attach({ ...order, key, expiryMs, onConnected: () => {} }, peer);
+  const attached = engine.broker.attach({ ...request, key, expiryMs, onConnected: () => {} }, peer);
   const [attachment] = await Promise.all([attached, engine.clock.settle()]);
   return { peer, attachment };
 }
@@ -167,7 +167,7 @@ it("a node lists the sessions of all nodes, and removes a filter of a session at
   const cluster = await TestCluster.start(2);
   for (const topic of ["a", "b"]) await cluster.run(cluster.node(0).broker.open({ topic, groupId: undefined }));
   const peer = new RecordingPeer();
-  const full = { ...order, key: "c", expiryMs: 60_000, onConnected: () => {} };
+  const full = { ...request, key: "c", expiryMs: 60_000, onConnected: () => {} };
   const attachment = await cluster.run(cluster.node(0).broker.attach(full, peer));
   await cluster.run(subscribe(attachment, "a", "b"));
   const filters = async (): Promise<unknown> => {

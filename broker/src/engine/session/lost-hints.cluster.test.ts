@@ -13,14 +13,14 @@ beforeEach(async () => {
 afterEach(() => cluster.stopAll());
 
 async function attach(node: number, peer: RecordingPeer): Promise<Attachment> {
-  const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
+  const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
   const rest = { will: undefined, expiryMs: 600_000, onConnected: () => {} };
-  return cluster.run(cluster.node(node).broker.attach({ ...order, ...rest }, peer));
+  return cluster.run(cluster.node(node).broker.attach({ ...request, ...rest }, peer));
 }
 
 async function subscribe({ subscribe: call }: Attachment, qos: QoS): Promise<void> {
-  const order = { filter: parseTopicFilter("a"), isNoLocal: false, isRetainAsPublished: false } as const;
-  await cluster.run(call([{ ...order, qos, identifier: undefined }]));
+  const sessionFilter = { filter: parseTopicFilter("a"), isNoLocal: false, isRetainAsPublished: false } as const;
+  await cluster.run(call([{ ...sessionFilter, qos, identifier: undefined }]));
 }
 
 /** Runs a change at node 1 while node 0 is cut off, for too short a time to lose its membership. */

@@ -17,8 +17,11 @@ it("lets no more than 256 KiB of events wait for the store, since the client the
   const engine = await TestEngine.start({ store });
   await engine.broker.open({ topic: "a", groupId: undefined });
   const peer = new RecordingPeer();
-  const order = { groupId: undefined, protocol: "MQTT" as const, key: "c", isClean: false, will: undefined };
-  const attached = engine.broker.attach({ ...order, windowMax: 1_000, expiryMs: 60_000, onConnected: () => {} }, peer);
+  const request = { groupId: undefined, protocol: "MQTT" as const, key: "c", isClean: false, will: undefined };
+  const attached = engine.broker.attach(
+    { ...request, windowMax: 1_000, expiryMs: 60_000, onConnected: () => {} },
+    peer,
+  );
   const [attachment] = await Promise.all([attached, engine.clock.settle()]);
   const filter = parseTopicFilter("a");
   const wishes = { isNoLocal: false, isRetainAsPublished: false, identifier: undefined };

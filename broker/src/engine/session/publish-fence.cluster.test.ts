@@ -13,9 +13,9 @@ beforeEach(async () => {
 afterEach(() => cluster.stopAll());
 
 async function attach(index: number): Promise<Attachment> {
-  const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
+  const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
   const rest = { will: undefined, expiryMs: 600_000, onConnected: () => {} };
-  return cluster.run(cluster.node(index).broker.attach({ ...order, ...rest }, new RecordingPeer()));
+  return cluster.run(cluster.node(index).broker.attach({ ...request, ...rest }, new RecordingPeer()));
 }
 
 /** A client at a node sends a publish of QoS 2 under the packet identifier 1. Returns the outcome. */

@@ -196,9 +196,9 @@ class Client {
   }
 
   async #connect(broker: TestCluster["nodes"][number]["broker"], peer: RecordingPeer): Promise<void> {
-    const order = { groupId: undefined, protocol: "MQTT", key: this.#key, isClean: this.#expiryMs === 0 } as const;
+    const request = { groupId: undefined, protocol: "MQTT", key: this.#key, isClean: this.#expiryMs === 0 } as const;
     const rest = { will: undefined, windowMax: 4, expiryMs: this.#expiryMs, onConnected: () => {} };
-    const attachment = await broker.attach({ ...order, ...rest }, peer);
+    const attachment = await broker.attach({ ...request, ...rest }, peer);
     if (this.#peer !== peer) return attachment.detach({ expiryMs: this.#expiryMs, isRegular: true });
     this.#attachment = attachment;
     if (!attachment.isPresent) this.#since = undefined;

@@ -3,7 +3,7 @@ import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import type { SessionStore } from "../../ports/session-store.ts";
 import type { Store } from "../../ports/store.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
-import type { Attachment, AttachOrder, WillOrder } from "../broker.ts";
+import type { Attachment, AttachRequest, WillRequest } from "../broker.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 
@@ -43,10 +43,10 @@ beforeEach(async () => {
 });
 afterEach(() => engine.stop());
 
-async function attach(peer: RecordingPeer, order: Partial<AttachOrder> = {}): Promise<Attachment> {
+async function attach(peer: RecordingPeer, request: Partial<AttachRequest> = {}): Promise<Attachment> {
   const defaults = { groupId: undefined, protocol: "MQTT" as const, key: "c", isClean: false, windowMax: 10 };
   const rest = { will: undefined, expiryMs: 60_000, onConnected: () => {} };
-  const attached = engine.broker.attach({ ...defaults, ...rest, ...order }, peer);
+  const attached = engine.broker.attach({ ...defaults, ...rest, ...request }, peer);
   const [attachment] = await Promise.all([attached, engine.clock.settle()]);
   return attachment;
 }
@@ -65,7 +65,7 @@ async function publish(text: string, qos = 1): Promise<void> {
 const texts = ({ deliveries }: RecordingPeer): string[] =>
   deliveries.map(({ event }) => new TextDecoder().decode(event.content));
 
-const will = (delayMs: number): WillOrder => ({
+const will = (delayMs: number): WillRequest => ({
   delayMs,
   call: { topic: "will", groupId: undefined, content: new Uint8Array([1]), extensions: [], mayBeEmpty: true },
   opensTopic: true,

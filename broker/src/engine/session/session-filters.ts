@@ -44,21 +44,24 @@ export class SessionFilters {
     this.#parts = parts;
   }
 
-  async subscribe(at: ChangedSession, orders: readonly SessionFilter[]): Promise<readonly (boolean | BrokerError)[]> {
+  async subscribe(
+    at: ChangedSession,
+    sessionFilters: readonly SessionFilter[],
+  ): Promise<readonly (boolean | BrokerError)[]> {
     const { session, group, caller } = at;
-    const answers = orders.map(
-      (order) => this.#refusalOf(order, { group, caller }) ?? !session.hasFilter(order.filter),
+    const answers = sessionFilters.map(
+      (sessionFilter) => this.#refusalOf(sessionFilter, { group, caller }) ?? !session.hasFilter(sessionFilter.filter),
     );
-    const accepted = orders.filter((_, index) => !(answers[index] instanceof BrokerError));
+    const accepted = sessionFilters.filter((_, index) => !(answers[index] instanceof BrokerError));
     // One packet may name a filter twice: the last one counts.
-    const byText = new Map(accepted.map((order) => [order.filter, order]));
+    const byText = new Map(accepted.map((sessionFilter) => [sessionFilter.filter, sessionFilter]));
     const seen = new Set<TopicFilter>();
     const withRetained = accepted.filter(({ filter, retained }) => {
       const isNew = !session.hasFilter(filter) && !seen.has(filter);
       seen.add(filter);
       return !isShared(filter) && (retained === "always" || (retained === "if-new" && isNew));
     });
-    const end = await this.#save(at, { orders: [...byText.values()], removed: [] });
+    const end = await this.#save(at, { sessionFilters: [...byText.values()], removed: [] });
     for (const { filter } of withRetained) session.giveRetained(filter, end);
     return answers;
   }
@@ -67,16 +70,19 @@ export class SessionFilters {
     // One packet may name a filter twice: then the second removal finds none.
     const found = new Set(filters.filter((filter) => at.session.hasFilter(filter)));
     const answers = filters.map((filter) => found.delete(filter));
-    await this.#save(at, { orders: [], removed: filters });
+    await this.#save(at, { sessionFilters: [], removed: filters });
     return answers;
   }
 
   /** Returns the position after which new filters get events as they are published. */
   async #save(
     { session, group, caller }: ChangedSession,
-    { orders, removed }: { readonly orders: readonly SessionFilter[]; readonly removed: readonly TopicFilter[] },
+    {
+      sessionFilters,
+      removed,
+    }: { readonly sessionFilters: readonly SessionFilter[]; readonly removed: readonly TopicFilter[] },
   ): Promise<Position> {
-    const isMember = orders.some(({ filter }) => isShared(filter));
+    const isMember = sessionFilters.some(({ filter }) => isShared(filter));
     let isNew = false;
     for (let tries = 0; tries < triesMax; tries += 1) {
       const change = async (): Promise<Position | undefined> => {
@@ -87,7 +93,7 @@ export class SessionFilters {
         // New filters begin at the end of the stored index, with its generation: another node may have rolled the index back, and this node not know it yet.
         const head = session.isStored ? await group.findHead() : undefined;
         const end = head === undefined ? indexedUpTo(group) : endOfBlock(head.blockNumber);
-        const put = orders.map((order) => this.#toStored(order, session, end));
+        const put = sessionFilters.map((sessionFilter) => this.#toStored(sessionFilter, session, end));
         const outcome = session.isStored
           ? await this.#parts.store.sessions.saveSessionFilters(session.key, {
               put: isNew ? [...othersOf(session, put), ...put] : put,
@@ -148,10 +154,10 @@ export class SessionFilters {
     }
   }
 
-  #toStored(order: SessionFilter, session: Session, end: Position): StoredFilter {
-    const known = session.filterSet.find(order.filter);
+  #toStored(sessionFilter: SessionFilter, session: Session, end: Position): StoredFilter {
+    const known = session.filterSet.find(sessionFilter.filter);
     const id = known?.id ?? parseSubscriptionId(this.#parts.randomness.uuid());
-    return { ...order, id, startsAfter: known?.startsAfter ?? end };
+    return { ...sessionFilter, id, startsAfter: known?.startsAfter ?? end };
   }
 }
 

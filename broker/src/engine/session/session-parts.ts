@@ -14,7 +14,7 @@ import type { Wills } from "./stored/wills.ts";
 import type { StoredFilter, SessionId } from "../../ports/session-store.ts";
 import type { Position } from "../../domain/position.ts";
 import type { StartPosition } from "../broker.ts";
-import type { Feed, FeedOrder } from "../dispatch/feed.ts";
+import type { Feed, FeedRequest } from "../dispatch/feed.ts";
 import type { EventIds } from "../event-ids.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import type { MembershipsParts } from "./shares/memberships.ts";
@@ -30,7 +30,7 @@ export interface SessionParts extends RetainedParts, WaitingParts, MembershipsPa
   readonly store: Pick<Store, "sessions">;
   readonly progress: IndexProgress;
   readonly eventIds: EventIds;
-  readonly createFeed: (order: FeedOrder) => Feed;
+  readonly createFeed: (request: FeedRequest) => Feed;
 }
 
 /** Copies field by field to save memory: see `toFeedOptions`. */

@@ -98,9 +98,9 @@ class Client {
     if (broker === undefined) return "no node";
     this.lose();
     const peer = new WaitingPeer();
-    const order = { groupId: undefined, protocol: "MQTT", key: this.#key, isClean: false, will: undefined } as const;
+    const request = { groupId: undefined, protocol: "MQTT", key: this.#key, isClean: false, will: undefined } as const;
     const attach = async (): Promise<void> => {
-      this.attachment = await broker.attach({ ...order, windowMax, expiryMs, onConnected: () => {} }, peer);
+      this.attachment = await broker.attach({ ...request, windowMax, expiryMs, onConnected: () => {} }, peer);
       this.peer = peer;
       this.node = at;
     };
@@ -116,8 +116,8 @@ class Subscriber extends Client {
 
   async subscribe(qos: QoS): Promise<void> {
     const options = { qos, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
-    const orders = ["a", "#"].map((text) => ({ ...options, filter: parseTopicFilter(text) }));
-    await this.cluster.run(this.attachment?.subscribe(orders) ?? Promise.resolve([]));
+    const sessionFilters = ["a", "#"].map((text) => ({ ...options, filter: parseTopicFilter(text) }));
+    await this.cluster.run(this.attachment?.subscribe(sessionFilters) ?? Promise.resolve([]));
   }
 
   /** Reads one packet, and answers it. */

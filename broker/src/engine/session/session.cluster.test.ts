@@ -4,7 +4,7 @@ import type { QoS } from "../../domain/session-filter.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import type { Ledger } from "../../ports/ledger.ts";
-import type { Attachment, AttachOrder, WillOrder } from "../broker.ts";
+import type { Attachment, AttachRequest, WillRequest } from "../broker.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
@@ -43,17 +43,17 @@ class Client {
     this.attachment = attachment;
   }
 
-  static async attach(node: number, order: Partial<AttachOrder> = {}): Promise<Client> {
+  static async attach(node: number, request: Partial<AttachRequest> = {}): Promise<Client> {
     const defaults = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
     const rest = { will: undefined, expiryMs: 600_000, onConnected: () => {} };
     const peer = new RecordingPeer();
-    const attached = cluster.node(node).broker.attach({ ...defaults, ...rest, ...order }, peer);
+    const attached = cluster.node(node).broker.attach({ ...defaults, ...rest, ...request }, peer);
     return new Client(peer, await cluster.run(attached));
   }
 
   async subscribe(qos: QoS, text = "a"): Promise<this> {
-    const order = { filter: parseTopicFilter(text), isNoLocal: false, isRetainAsPublished: false } as const;
-    await cluster.run(this.attachment.subscribe([{ ...order, qos, identifier: undefined }]));
+    const sessionFilter = { filter: parseTopicFilter(text), isNoLocal: false, isRetainAsPublished: false } as const;
+    await cluster.run(this.attachment.subscribe([{ ...sessionFilter, qos, identifier: undefined }]));
     return this;
   }
 
@@ -82,7 +82,7 @@ async function publishWith(node: number, text: string, qos: QoS): Promise<void> 
   await cluster.clock.advance(300);
 }
 
-const will = (delayMs: number): WillOrder => ({
+const will = (delayMs: number): WillRequest => ({
   delayMs,
   call: { topic: "will", groupId: undefined, content: new Uint8Array([1]), extensions: [], mayBeEmpty: true },
   opensTopic: true,

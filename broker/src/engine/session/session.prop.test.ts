@@ -81,7 +81,7 @@ class Client {
   }
 
   async #attach(windowMax: number): Promise<Attachment> {
-    const order = {
+    const request = {
       groupId: undefined,
       protocol: "MQTT" as const,
       key: "c",
@@ -91,7 +91,7 @@ class Client {
       expiryMs: 60_000,
       onConnected: () => {},
     };
-    const attached = this.#engine.broker.attach(order, this.peer);
+    const attached = this.#engine.broker.attach(request, this.peer);
     await this.#engine.clock.settle();
     return attached;
   }

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
-import type { Attachment, AttachOrder, WillOrder } from "../broker.ts";
+import type { Attachment, AttachRequest, WillRequest } from "../broker.ts";
 import type { Delivery } from "./peer.ts";
 
 let engine: TestEngine;
@@ -13,8 +13,8 @@ beforeEach(async () => {
 });
 afterEach(() => engine.stop());
 
-async function attach(peer: RecordingPeer, order: Partial<AttachOrder> = {}): Promise<Attachment> {
-  const attached = engine.broker.attach({ ...attachOrder, ...order }, peer);
+async function attach(peer: RecordingPeer, request: Partial<AttachRequest> = {}): Promise<Attachment> {
+  const attached = engine.broker.attach({ ...attachRequest, ...request }, peer);
   const [attachment] = await Promise.all([attached, engine.clock.settle()]);
   return attachment;
 }
@@ -22,14 +22,14 @@ async function attach(peer: RecordingPeer, order: Partial<AttachOrder> = {}): Pr
 async function subscribe(
   attachment: Attachment,
   text: string,
-  order: { qos?: 0 | 1 | 2; isNoLocal?: boolean } = {},
+  sessionFilter: { qos?: 0 | 1 | 2; isNoLocal?: boolean } = {},
 ): Promise<void> {
   const filter = parseTopicFilter(text);
   const defaults = { filter, qos: 1 as const, isNoLocal: false, isRetainAsPublished: false, identifier: undefined };
-  expect(await attachment.subscribe([{ ...defaults, ...order }])).not.toContainEqual(expect.any(Error));
+  expect(await attachment.subscribe([{ ...defaults, ...sessionFilter }])).not.toContainEqual(expect.any(Error));
 }
 
-const attachOrder: AttachOrder = {
+const attachRequest: AttachRequest = {
   groupId: undefined,
   protocol: "MQTT",
   key: "c",
@@ -309,7 +309,7 @@ describe("a session", () => {
   });
 });
 
-const will = (delayMs: number, content = new Uint8Array()): WillOrder => ({
+const will = (delayMs: number, content = new Uint8Array()): WillRequest => ({
   delayMs,
   call: { topic: "will", groupId: undefined, content, extensions: [], mayBeEmpty: true },
   opensTopic: true,

@@ -50,7 +50,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   readonly memberships: Memberships;
   readonly #shared = new SharedDeliveries({
     key: () => this.key,
-    qosOf: (event, order) => this.#filters.qosOf(event, [order]),
+    qosOf: (event, sessionFilter) => this.#filters.qosOf(event, [sessionFilter]),
     give: (event, how) => this.#connection && this.#sender.first(event, this.#connection, how),
     onRoom: () => this.memberships.wake(),
   });
@@ -97,8 +97,8 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     this.#loops = { window, waiting, slices, repeater, retained: this.#retained, rejections: this.#rejections };
     this.memberships = new Memberships(parts, {
       hasRoom: () => hasRoomForShares(this.#connection, this.#window.size + this.#shared.reserved),
-      reserve: (event, order) => this.#shared.reserve(event, order),
-      pass: (event, order) => this.pass(event, [order]),
+      reserve: (event, sessionFilter) => this.#shared.reserve(event, sessionFilter),
+      pass: (event, sessionFilter) => this.pass(event, [sessionFilter]),
     });
     this.put(origin.filters);
   }
@@ -358,8 +358,8 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   }
 
   #filtersOf({ share, topic }: InFlight): readonly SessionFilter[] {
-    const order = share && this.memberships.find(share);
-    return order ? [order] : this.#filters.allOf(topic);
+    const sessionFilter = share && this.memberships.find(share);
+    return sessionFilter ? [sessionFilter] : this.#filters.allOf(topic);
   }
 
   #giveRetained(retained: Retained, connection: Connection): void {

@@ -8,7 +8,7 @@ import { untilAborted } from "../../lib/until-aborted.ts";
 import type { SessionClaim, SessionGranted, SessionId, StoredSession } from "../../ports/session-store.ts";
 import type { Removable } from "../access/access.ts";
 import type { Caller, ChangedOwners, Principal } from "../access/caller.ts";
-import type { Attachment, AttachOrder } from "../broker.ts";
+import type { Attachment, AttachRequest } from "../broker.ts";
 import type { Readers } from "../dispatch/readers.ts";
 import type { Group } from "../group.ts";
 import type { ConnectedSession } from "../connected-session.ts";
@@ -134,14 +134,14 @@ export class Sessions implements Readers {
   }
 
   /** Attaches a connection to a session, and ends the session's earlier connection. @throws BrokerError 200205, 200207, 200211, 200300. */
-  async attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment> {
-    const group = this.#parts.groups.get(order.groupId);
-    const name = nameOf({ ...order, groupId: group.id });
+  async attach(caller: Caller, request: AttachRequest, peer: Peer): Promise<Attachment> {
+    const group = this.#parts.groups.get(request.groupId);
+    const name = nameOf({ ...request, groupId: group.id });
     await this.#sweeper.ready(group.id);
-    const will = order.will && { ...order.will, id: this.#parts.randomness.uuid() }; // The store keeps the identifier: see `StoredWill`.
+    const will = request.will && { ...request.will, id: this.#parts.randomness.uuid() }; // The store keeps the identifier: see `StoredWill`.
     const attach = (): Promise<Attachment> =>
       this.#withRoom({ name, will, caller }, () =>
-        this.#attachInTurn({ name, group, caller }, { ...order, will }, peer),
+        this.#attachInTurn({ name, group, caller }, { ...request, will }, peer),
       );
     return this.#attaches.run(name, caller, attach);
   }
@@ -201,15 +201,15 @@ export class Sessions implements Readers {
     }
   }
 
-  async #attachInTurn(attaching: Omit<Attaching, "stream">, order: AttachOrder, peer: Peer): Promise<Attachment> {
+  async #attachInTurn(attaching: Omit<Attaching, "stream">, request: AttachRequest, peer: Peer): Promise<Attachment> {
     const { name, group, caller } = attaching;
     const held = this.#connected.get(name);
     if (held !== undefined) this.#parts.access.checkOwner(caller, held.ownedBy);
-    const stream = order.stream && (await this.#streams.check({ group, caller, held }, order, order.stream));
+    const stream = request.stream && (await this.#streams.check({ group, caller, held }, request, request.stream));
     await this.#streams.startOf(group, stream); // Refuses a wrong offset before the earlier connection ends.
     await this.#endLocal(name);
     try {
-      const attach = () => group.changes.shared(() => this.#attach({ ...attaching, stream }, order, peer));
+      const attach = () => group.changes.shared(() => this.#attach({ ...attaching, stream }, request, peer));
       return await this.#claims.inTurn(attaching, attach);
     } catch (error) {
       if (!(error instanceof ClaimSkipped)) this.#lost.begin();
@@ -217,10 +217,10 @@ export class Sessions implements Readers {
     }
   }
 
-  async #attach(attaching: Attaching, order: AttachOrder, peer: Peer): Promise<Attachment> {
+  async #attach(attaching: Attaching, request: AttachRequest, peer: Peer): Promise<Attachment> {
     const { name, group, caller, stream } = attaching;
     const { principal } = caller;
-    const { claimed, claim } = await this.#claims.claim(attaching, order);
+    const { claimed, claim } = await this.#claims.claim(attaching, request);
     this.#sweeper.returned(name);
     this.#settleFormer(group.id, claimed);
     if (claimed.dueWill !== undefined) this.#left.drop(name); // Otherwise a failed attach leaves the former will to the pending end.
@@ -228,7 +228,7 @@ export class Sessions implements Readers {
     this.#left.drop(name);
     const session = this.#create({ group, principal, claim }, claimed);
     if (stream !== undefined) await this.#streams.begin(session, stream, claim.generation);
-    const { will, expiryMs, protocol, key } = order;
+    const { will, expiryMs, protocol, key } = request;
     const lingering = new Lingering();
     const who = { name, key, group, session, principal, protocol, peer, lingering };
     const known: Connected = { ...who, will, expiryMs, ...beginningOf(claimed, claim) };
@@ -245,14 +245,14 @@ export class Sessions implements Readers {
     this.#owners.add(known);
     if (claimed.former !== undefined) this.#onEnded(session.id);
     const isPresent = claimed.status === "resumed";
-    order.onConnected({ session, isPresent });
-    session.connect(peer, order.windowMax);
+    request.onConnected({ session, isPresent });
+    session.connect(peer, request.windowMax);
     // Another node may have claimed the session since, and its hint came before the registration above.
     if (this.#parts.isShared) void this.#laterReads.readUntilDone(session);
     return {
       session,
       isPresent,
-      subscribe: (orders) => this.#filters.subscribe({ session, group, caller }, orders),
+      subscribe: (sessionFilters) => this.#filters.subscribe({ session, group, caller }, sessionFilters),
       unsubscribe: (filters) => this.#filters.unsubscribe({ session, group, caller }, filters),
       linger: (until) => lingering.add(until),
       detach: (leave) => this.#leave(known, leave),
@@ -388,7 +388,7 @@ export class Sessions implements Readers {
 
   /** Counts the will while its connection attaches: many may attach at once. */
   async #withRoom<T>(
-    { name, will, caller }: Pick<Attaching, "name" | "caller"> & Pick<AttachOrder, "will">,
+    { name, will, caller }: Pick<Attaching, "name" | "caller"> & Pick<AttachRequest, "will">,
     attach: () => Promise<T>,
   ): Promise<T> {
     const { sessionsMax } = this.#parts.limits;

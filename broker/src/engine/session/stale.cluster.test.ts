@@ -32,10 +32,10 @@ it("ends the connections of a node that loses its membership in slices, so that 
   class SlowPeer extends RecordingPeer {
     override ended = (why: EndReason): void => ends.add(why);
   }
-  const order = { groupId: undefined, protocol: "MQTT", isClean: false, windowMax: 10, will: undefined } as const;
+  const request = { groupId: undefined, protocol: "MQTT", isClean: false, windowMax: 10, will: undefined } as const;
   for (let number = 0; number < 100; number += 1) {
     const rest = { key: `c${number}`, expiryMs: 600_000, onConnected: () => {} };
-    await cluster.run(broker.attach({ ...order, ...rest }, new SlowPeer()));
+    await cluster.run(broker.attach({ ...request, ...rest }, new SlowPeer()));
   }
   const monotonic = cluster.clock.monotonic.bind(cluster.clock);
   cluster.clock.monotonic = () => monotonic() + ends.ms;

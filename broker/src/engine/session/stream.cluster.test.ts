@@ -15,10 +15,10 @@ afterEach(async () => {
 
 /** Returns the code of the refusal, or 0 if there is none. */
 async function attach(world: TestCluster, node: number, filter: string): Promise<number> {
-  const order = { groupId: undefined, protocol: "STOMP", key, isClean: false, windowMax: 10 } as const;
+  const request = { groupId: undefined, protocol: "STOMP", key, isClean: false, windowMax: 10 } as const;
   const stream = { filters: [filter], acknowledges: true, offset: undefined };
   const rest = { will: undefined, expiryMs: 600_000, onConnected: () => {}, stream };
-  const attached = world.node(node).broker.attach({ ...order, ...rest }, new RecordingPeer());
+  const attached = world.node(node).broker.attach({ ...request, ...rest }, new RecordingPeer());
   return attached.then(
     () => 0,
     (error: unknown) => (error instanceof BrokerError ? error.code : Number.NaN),
@@ -45,11 +45,11 @@ it("refuses one of two streams that two nodes begin under one identifier with di
 });
 
 async function attachLeaving(world: TestCluster): Promise<LeavingPeer> {
-  const order = { groupId: undefined, protocol: "STOMP", key, isClean: false, windowMax: 10 } as const;
+  const request = { groupId: undefined, protocol: "STOMP", key, isClean: false, windowMax: 10 } as const;
   const stream = { filters: ["a", "b"], acknowledges: true, offset: undefined };
   const rest = { will: undefined, expiryMs: 600_000, onConnected: () => {}, stream };
   const peer = new LeavingPeer({ isRegular: true });
-  peer.attachment = await world.run(world.node(0).broker.attach({ ...order, ...rest }, peer));
+  peer.attachment = await world.run(world.node(0).broker.attach({ ...request, ...rest }, peer));
   return peer;
 }
 
@@ -58,11 +58,11 @@ it.each(["fails", "comes late"])(
   async (how) => {
     const world = await TestCluster.start(2);
     cluster = world;
-    const order = { groupId: undefined, protocol: "STOMP", key, isClean: false, windowMax: 10 } as const;
+    const request = { groupId: undefined, protocol: "STOMP", key, isClean: false, windowMax: 10 } as const;
     const stream = { filters: ["a"], acknowledges: true, offset: undefined };
     const rest = { will: undefined, expiryMs: 600_000, onConnected: () => {}, stream };
     const peer = new LeavingPeer({ isRegular: true });
-    peer.attachment = await world.run(world.node(0).broker.attach({ ...order, ...rest }, peer));
+    peer.attachment = await world.run(world.node(0).broker.attach({ ...request, ...rest }, peer));
     const { sessions } = world.shared.store;
     const remove = sessions.removeSession.bind(sessions);
     let isFirst = true;

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { BrokerError } from "@stele/wire";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { createDeferred } from "../../lib/deferred.ts";
-import type { Attachment, AttachOrder, StreamOrder } from "../broker.ts";
+import type { Attachment, AttachRequest, StreamRequest } from "../broker.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 
@@ -30,8 +30,8 @@ beforeEach(async () => {
 afterEach(() => engine.stop());
 
 async function attach(
-  stream: Partial<StreamOrder> = {},
-  order: Partial<AttachOrder> = {},
+  stream: Partial<StreamRequest> = {},
+  request: Partial<AttachRequest> = {},
   to: RejectingPeer = peer,
 ): Promise<Attachment> {
   const attached = engine.broker.attach(
@@ -44,7 +44,7 @@ async function attach(
       will: undefined,
       expiryMs: day,
       onConnected: () => {},
-      ...order,
+      ...request,
       stream: { filters: ["a"], acknowledges: true, offset: undefined, ...stream },
     },
     to,

@@ -9,7 +9,7 @@ import type { SessionWithFilters, StoredFilter } from "../../ports/session-store
 import type { Store } from "../../ports/store.ts";
 import type { Access } from "../access/access.ts";
 import { type Caller, nobody } from "../access/caller.ts";
-import type { AttachOrder, StreamOrder } from "../broker.ts";
+import type { AttachRequest, StreamRequest } from "../broker.ts";
 import type { Group } from "../group.ts";
 import type { Session } from "./session.ts";
 import type { FindStart } from "./session-parts.ts";
@@ -22,7 +22,7 @@ export interface StreamsParts {
   readonly access: Access;
 }
 
-/** A checked order for a stream. */
+/** A checked request for a stream. */
 export interface Stream {
   readonly id: SubscriptionId;
   readonly filters: readonly TopicFilter[];
@@ -31,7 +31,7 @@ export interface Stream {
   readonly ownedBy: string | undefined;
   /** Undefined if the session already exists: it continues from its cursor. */
   readonly offset: string | undefined;
-  readonly findStart: StreamOrder["findStart"];
+  readonly findStart: StreamRequest["findStart"];
   /** Whether the offset may name an event of a topic. */
   readonly mayFind: (topic: TopicName) => boolean;
 }
@@ -59,8 +59,8 @@ export class Streams {
    */
   async check(
     { group, caller, held }: CheckedStream,
-    { protocol, key }: AttachOrder,
-    { filters: texts, acknowledges, offset, findStart }: StreamOrder,
+    { protocol, key }: AttachRequest,
+    { filters: texts, acknowledges, offset, findStart }: StreamRequest,
   ): Promise<Stream> {
     const filters = [...new Set(texts.map(toOwnFilter))];
     if (filters.length === 0) throw new BrokerError("topicBlank");

@@ -41,8 +41,8 @@ beforeEach(async () => {
 afterEach(() => engine.stop());
 
 async function attach(peer: RecordingPeer, key = "c"): Promise<Attachment> {
-  const order = { groupId: undefined, protocol: "MQTT", key, isClean: false, will: undefined } as const;
-  const attached = engine.broker.attach({ ...order, expiryMs: 60_000, windowMax: 100, onConnected: () => {} }, peer);
+  const request = { groupId: undefined, protocol: "MQTT", key, isClean: false, will: undefined } as const;
+  const attached = engine.broker.attach({ ...request, expiryMs: 60_000, windowMax: 100, onConnected: () => {} }, peer);
   const [attachment] = await Promise.all([attached, engine.clock.settle()]);
   return attachment;
 }
@@ -95,9 +95,9 @@ it("a tail is stuck while its events cannot be read, and gets them once they can
   await engine.publish("a", "1");
   const peer = new RecordingPeer();
   const tails: { readonly isStuck: boolean }[] = [];
-  const order = { groupId: undefined, filters: ["a"], after: "OFFSET_FIRST", lastEventId: undefined };
+  const call = { groupId: undefined, filters: ["a"], after: "OFFSET_FIRST", lastEventId: undefined };
   fails = true;
-  const opened = engine.broker.tail({ ...order, onConnected: (session) => tails.push(session) }, peer);
+  const opened = engine.broker.tail({ ...call, onConnected: (session) => tails.push(session) }, peer);
   await Promise.all([opened, engine.clock.settle()]);
   expect([peer.sequences, tails[0]?.isStuck]).toEqual([[], true]);
   fails = false;

@@ -1,7 +1,7 @@
 import { BrokerError } from "@stele/wire";
 import { tenantOf } from "../../domain/quota.ts";
 import { ownerOf, type Principal } from "../access/caller.ts";
-import type { WillOrder } from "../broker.ts";
+import type { WillRequest } from "../broker.ts";
 import { willBytes } from "./connected.ts";
 
 /**
@@ -18,7 +18,7 @@ export class WillMemory {
   }
 
   /** Counts a will while the task runs. @throws BrokerError 200300, 200301; what the task throws. */
-  async countWhile<T>(principal: Principal, will: WillOrder | undefined, task: () => Promise<T>): Promise<T> {
+  async countWhile<T>(principal: Principal, will: WillRequest | undefined, task: () => Promise<T>): Promise<T> {
     const bytes = willBytes(will);
     if (bytes > 0) this.#check(principal, bytes);
     this.add(principal, bytes);

@@ -77,7 +77,7 @@ export interface SubscriptionServiceOptions {
 }
 
 /** A subscribe call that has passed all checks. */
-interface Order {
+interface CheckedCall {
   readonly group: Group;
   readonly filter: TopicFilter;
   readonly call: SubscribeCall;
@@ -214,11 +214,11 @@ export class SubscriptionService {
     return group === undefined ? task() : group.changes.shared(task);
   }
 
-  async #makeOrContinue(id: SubscriptionId, order: Order): Promise<boolean> {
-    const { url, subscriptionId } = order.call;
+  async #makeOrContinue(id: SubscriptionId, checked: CheckedCall): Promise<boolean> {
+    const { url, subscriptionId } = checked.call;
     const existing = subscriptionId === undefined ? undefined : await this.#findExisting(id);
-    if (existing === undefined) return this.#quota.make(url, () => this.#make(id, order));
-    return this.#quota.move(urlOf(existing), url, () => this.#continue(existing, order));
+    if (existing === undefined) return this.#quota.make(url, () => this.#make(id, checked));
+    return this.#quota.move(urlOf(existing), url, () => this.#continue(existing, checked));
   }
 
   async #findExisting(id: SubscriptionId): Promise<Subscription | undefined> {
@@ -241,13 +241,13 @@ export class SubscriptionService {
     return { id, format, url, secret: secret ?? kept, ...(options && { options }) };
   }
 
-  async #make(id: SubscriptionId, order: Order): Promise<boolean> {
+  async #make(id: SubscriptionId, checked: CheckedCall): Promise<boolean> {
     const { store, clock, ownership, access, history } = this.#options;
-    const { group, filter, call, owner } = order;
+    const { group, filter, call, owner } = checked;
     if (call.subscriptionId !== undefined) await this.#checkFree(id);
     const now = clock.now();
     const { position, generation } = await findStartPosition(
-      { ...this.#options, mayFind: this.#options.access.finderFor(order.caller) },
+      { ...this.#options, mayFind: this.#options.access.finderFor(checked.caller) },
       group,
       call.offset,
     );
@@ -264,7 +264,7 @@ export class SubscriptionService {
       notifiedAt: now,
       ...nothingFailed,
       createdAt: now,
-      ...principalOf(order.caller),
+      ...principalOf(checked.caller),
       owner,
       epoch: this.#firstEpoch(),
     };
@@ -292,12 +292,12 @@ export class SubscriptionService {
     return ownership.isShared ? Number.parseInt(randomness.uuid().slice(-randomDigits), 16) : 0;
   }
 
-  async #continue(stored: Subscription, order: Order): Promise<boolean> {
+  async #continue(stored: Subscription, checked: CheckedCall): Promise<boolean> {
     const { workers, store, ownership, progressWriter, access } = this.#options;
-    access.checkOwner(order.caller, stored.principal);
-    const existing = toSame(stored, order);
+    access.checkOwner(checked.caller, stored.principal);
+    const existing = toSame(stored, checked);
     if (!ownership.isOwn(existing)) return false;
-    const change = toChange(existing, order);
+    const change = toChange(existing, checked);
     const worker = workers.find(existing.id);
     // A new subscribe call gives a failing receiver its full time again.
     if (
@@ -362,7 +362,7 @@ function notExist(id: SubscriptionId): BrokerError {
 }
 
 /** @throws BrokerError 100108, 200208. */
-function toSame(existing: Subscription, { group, filter }: Order): CallbackSubscription {
+function toSame(existing: Subscription, { group, filter }: CheckedCall): CallbackSubscription {
   if (existing.state === "damaged") throw damagedSubscription(existing.id);
   if (!isCallback(existing)) {
     const details = `a session of ${interfaceTypeOf(existing.delivery)} has it`;

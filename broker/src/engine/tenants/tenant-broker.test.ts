@@ -6,7 +6,7 @@ import type { TopicFilter } from "../../domain/topic-filter.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
 import type { Caller } from "../access/caller.ts";
 import { formatKeyCredential } from "../access/credential.ts";
-import type { Attachment, Broker, OriginSource, TailOrder } from "../broker.ts";
+import type { Attachment, Broker, OriginSource, TailCall } from "../broker.ts";
 import type { Delivery } from "../session/peer.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { publish } from "../testing/publish.ts";
@@ -73,8 +73,8 @@ const heardBy = (name: Name) =>
 
 async function attach(name: Name, filter: string, qos: 0 | 1 | 2 = 1): Promise<[RecordingPeer, Attachment]> {
   const peer = new RecordingPeer();
-  const order = { groupId, protocol: "MQTT", key: "k", isClean: true, windowMax: 1, will: undefined } as const;
-  const attachment = await calls.attach(by(name), { ...order, expiryMs: 9_000, onConnected: () => {} }, peer);
+  const request = { groupId, protocol: "MQTT", key: "k", isClean: true, windowMax: 1, will: undefined } as const;
+  const attachment = await calls.attach(by(name), { ...request, expiryMs: 9_000, onConnected: () => {} }, peer);
   const how = { qos, isNoLocal: false, isRetainAsPublished: false, identifier: undefined };
   const asked: SessionFilter = { filter: filter as TopicFilter, ...how };
   expect(await attachment.subscribe([asked])).toEqual([true]);
@@ -90,8 +90,8 @@ it("an event of another tenant cannot be read, proven or named as an offset", as
   expect(await calls.getEvent(by("acme"), { eventId: own, groupId })).toMatchObject({ topic: "x", eventId: own });
   await expect(calls.getEvent(by("acme"), { eventId: foreign, groupId })).rejects.toMatchObject(missing);
   await expect(calls.getProof(by("acme"), { eventId: foreign, groupId })).rejects.toMatchObject(missing);
-  const order = { ...orderOf("acme"), topic: "#", subscriptionId: undefined, offset: foreign };
-  await expect(calls.subscribe(by("acme"), order)).rejects.toMatchObject(missing);
+  const call = { ...orderOf("acme"), topic: "#", subscriptionId: undefined, offset: foreign };
+  await expect(calls.subscribe(by("acme"), call)).rejects.toMatchObject(missing);
   const stream = { filters: ["#"], acknowledges: true, offset: foreign };
   const durable = { groupId, protocol: "STOMP", key: id, isClean: false, windowMax: 1, will: undefined } as const;
   const asked = { ...durable, stream, expiryMs: 0, onConnected: () => {} };
@@ -200,13 +200,13 @@ it("a tail and an event that is passed without a commit reach only their tenant"
   const peers = { acme: new RecordingPeer(), globex: new RecordingPeer() };
   const origins: { acme?: OriginSource; globex?: OriginSource } = {};
   for (const name of ["acme", "globex"] as const) {
-    const onConnected: TailOrder["onConnected"] = (_session, _start, found) => void (origins[name] = found);
-    const order = { groupId, filters: ["#"], after: "OFFSET_FIRST", lastEventId: undefined, onConnected };
-    const tail = calls.tail(by(name), order, peers[name]);
+    const onConnected: TailCall["onConnected"] = (_session, _start, found) => void (origins[name] = found);
+    const call = { groupId, filters: ["#"], after: "OFFSET_FIRST", lastEventId: undefined, onConnected };
+    const tail = calls.tail(by(name), call, peers[name]);
     await engine.clock.settle();
     await tail;
     await say(name, "x");
-    const refused = calls.tail(by("acme"), { ...order, after: foreign }, new RecordingPeer());
+    const refused = calls.tail(by("acme"), { ...call, after: foreign }, new RecordingPeer());
     await expect(refused).rejects.toMatchObject({ code: 100_303, message: `eventId does not exist: "${foreign}"` });
   }
   expect([given(peers.acme), heardAt(peers.acme)]).toEqual([["x"], ["acme"]]);
@@ -227,8 +227,8 @@ it("a tail and an event that is passed without a commit reach only their tenant"
     const peer = Object.assign(new RecordingPeer(), {
       pass: ({ event }: Delivery) => void passed.push(`${name} ${event.topic}`),
     });
-    const order = { groupId, protocol: "MQTT", key: "p", isClean: true, windowMax: 1, will: undefined } as const;
-    const attachment = await calls.attach(by(name), { ...order, expiryMs: 0, onConnected: () => {} }, peer);
+    const request = { groupId, protocol: "MQTT", key: "p", isClean: true, windowMax: 1, will: undefined } as const;
+    const attachment = await calls.attach(by(name), { ...request, expiryMs: 0, onConnected: () => {} }, peer);
     const how = { qos: 0, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
     await attachment.subscribe([{ filter: "#" as TopicFilter, ...how }]);
     await engine.clock.settle();

@@ -10,7 +10,7 @@ import type { Action } from "../access/policy.ts";
 import { namesOf } from "../access/tenant.ts";
 import type {
   Attachment,
-  AttachOrder,
+  AttachRequest,
   Broker,
   EventCall,
   EventResult,
@@ -29,7 +29,7 @@ import type {
   PublishResult,
   SkippedEntriesCall,
   SkippedEntriesResult,
-  TailOrder,
+  TailCall,
   TopicCall,
   TransactionOutcome,
   UnsubscribeCall,
@@ -139,28 +139,28 @@ export class TenantBroker implements Broker {
     this.#real.admit(caller);
   }
 
-  attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment> {
+  attach(caller: Caller, request: AttachRequest, peer: Peer): Promise<Attachment> {
     const names = namesOf(caller.principal);
-    if (names === undefined) return this.#real.attach(caller, order, peer);
-    const { will, stream, key } = order;
+    if (names === undefined) return this.#real.attach(caller, request, peer);
+    const { will, stream, key } = request;
     const namings = [
       ...(will === undefined ? [] : [toNaming(names, will.call.topic)]),
       ...toFilterNamings(names, stream?.filters ?? []),
       toIdNaming(names, key),
     ];
-    const attach = (real: AttachOrder, realPeer: Peer) => this.#real.attach(caller, real, realPeer);
-    return within(names, namings, () => attachInTenant({ names, attach }, order, peer));
+    const attach = (real: AttachRequest, realPeer: Peer) => this.#real.attach(caller, real, realPeer);
+    return within(names, namings, () => attachInTenant({ names, attach }, request, peer));
   }
 
-  tail(caller: Caller, order: TailOrder, peer: Peer): Promise<Pick<Attachment, "end">> {
+  tail(caller: Caller, call: TailCall, peer: Peer): Promise<Pick<Attachment, "end">> {
     const names = namesOf(caller.principal);
-    if (names === undefined) return this.#real.tail(caller, order, peer);
-    const namings = toFilterNamings(names, order.filters);
+    if (names === undefined) return this.#real.tail(caller, call, peer);
+    const namings = toFilterNamings(names, call.filters);
     const inTenant = new TenantPeer(peer, names); // a tail gets no events of a share
     const filters = namings.map(({ real }) => real);
-    const onConnected: TailOrder["onConnected"] = (session, start, origins) =>
-      order.onConnected(session, start, toViewOrigins(origins));
-    return within(names, namings, () => this.#real.tail(caller, { ...order, filters, onConnected }, inTenant));
+    const onConnected: TailCall["onConnected"] = (session, start, origins) =>
+      call.onConnected(session, start, toViewOrigins(origins));
+    return within(names, namings, () => this.#real.tail(caller, { ...call, filters, onConnected }, inTenant));
   }
 
   async subscribe(caller: Caller, call: SubscribeCall): Promise<SubscriptionId> {

@@ -79,7 +79,7 @@ export function toTenantAttachment(real: Attachment, session: ConnectedSession, 
   return {
     session,
     isPresent: real.isPresent,
-    subscribe: (orders) => subscribe(real, names, orders),
+    subscribe: (sessionFilters) => subscribe(real, names, sessionFilters),
     unsubscribe: (filters) => real.unsubscribe(filters.map((filter) => toRealFilter(names, filter))),
     detach: (leave) => real.detach(leave),
     linger: (until) => real.linger(until),
@@ -90,12 +90,12 @@ export function toTenantAttachment(real: Attachment, session: ConnectedSession, 
 async function subscribe(
   real: Attachment,
   names: TenantNames,
-  orders: readonly SessionFilter[],
+  sessionFilters: readonly SessionFilter[],
 ): Promise<readonly (boolean | BrokerError)[]> {
-  const faults = orders.map(({ filter }) => findFault(names, filter));
-  const accepted = orders.filter((_, index) => faults[index] === undefined);
+  const faults = sessionFilters.map(({ filter }) => findFault(names, filter));
+  const accepted = sessionFilters.filter((_, index) => faults[index] === undefined);
   const answers = await real.subscribe(
-    accepted.map((order) => ({ ...order, filter: toRealFilter(names, order.filter) })),
+    accepted.map((sessionFilter) => ({ ...sessionFilter, filter: toRealFilter(names, sessionFilter.filter) })),
   );
   const left = answers.map((answer, index) => {
     const view = accepted[index]?.filter;

@@ -148,9 +148,9 @@ class Client {
 
   async #subscribe(topic: string, subscriptionId: string | undefined): Promise<unknown> {
     const url = `http://${this.#name}/`;
-    const order = { topic, groupId: undefined, url, format: "RESTful", secret: undefined } as const;
+    const call = { topic, groupId: undefined, url, format: "RESTful", secret: undefined } as const;
     const offset = this.#choose([undefined, "OFFSET_FIRST", ...this.#eventIds]);
-    const id = await this.#calls.subscribe(this.#caller, { ...order, subscriptionId, offset });
+    const id = await this.#calls.subscribe(this.#caller, { ...call, subscriptionId, offset });
     return subscriptionId === undefined ? id.length : id;
   }
 
@@ -168,17 +168,17 @@ class Client {
     return this.#hold(key, { protocol: "STOMP", will: undefined, stream });
   }
 
-  async #hold(key: string, order: Pick<Parameters<Broker["attach"]>[1], "protocol" | "will" | "stream">) {
+  async #hold(key: string, request: Pick<Parameters<Broker["attach"]>[1], "protocol" | "will" | "stream">) {
     const peer = new RecordingPeer();
     const common = { groupId: undefined, isClean: false, windowMax: 100, expiryMs: 60_000, onConnected: () => {} };
-    const attachment = await this.#calls.attach(this.#caller, { ...common, ...order, key }, peer);
+    const attachment = await this.#calls.attach(this.#caller, { ...common, ...request, key }, peer);
     this.#held.set(key, { peer, attachment, seen: 0 });
     return [attachment.isPresent, attachment.session.filterCount, attachment.session.originFor("a") !== undefined];
   }
 
   async #filter(key: string, filter: string): Promise<unknown> {
     const held = this.#held.get(key)?.attachment;
-    const order: SessionFilter = {
+    const sessionFilter: SessionFilter = {
       filter: filter as TopicFilter,
       qos: this.#choose([0, 1] as const),
       isNoLocal: false,
@@ -188,10 +188,10 @@ class Client {
     };
     if (held === undefined || filter === "" || filter === "a#") return "no filter"; // Gateways refuse malformed filters.
     if (this.#choose([true, true, false])) {
-      const answers = await held.subscribe([order]);
-      return [answers.map(String), held.session.hasFilter(order.filter)];
+      const answers = await held.subscribe([sessionFilter]);
+      return [answers.map(String), held.session.hasFilter(sessionFilter.filter)];
     }
-    return held.unsubscribe([order.filter]);
+    return held.unsubscribe([sessionFilter.filter]);
   }
 
   #leave(key: string): unknown {

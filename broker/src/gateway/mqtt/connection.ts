@@ -37,7 +37,7 @@ import { type ClientNames, toLogged } from "./lost-publishes.ts";
 import { Outbound } from "./outbound.ts";
 import { endReasonCodes, endReasonTexts, reason, toConnectCode, toReasonCode, toReturnCode } from "./reason-codes.ts";
 import { subscribeAll, unsubscribeAll } from "./subscriptions.ts";
-import { toWillOrder } from "./will.ts";
+import { toWillRequest } from "./will.ts";
 
 /** Options of one connection. */
 interface ConnectionOwn {
@@ -185,13 +185,13 @@ export class Connection {
       metrics: this.#parts.metrics,
       onEnded: (why) => this.#endBy(why),
     });
-    const order = {
+    const request = {
       groupId,
       protocol: "MQTT" as const,
       key: clientId,
       isClean: packet.isClean,
       windowMax: accepted.windowMax,
-      will: packet.will && toWillOrder(packet.will, { groupId, prefix, opensTopics }),
+      will: packet.will && toWillRequest(packet.will, { groupId, prefix, opensTopics }),
       expiryMs: accepted.expirySeconds * 1000,
       onConnected: ({ session, isPresent: isSessionPresent }: Pick<Attachment, "session" | "isPresent">) => {
         outbound.begin(session);
@@ -200,7 +200,7 @@ export class Connection {
       },
     };
     this.#expirySeconds = accepted.expirySeconds;
-    const attachment = await broker.attach(caller, order, outbound);
+    const attachment = await broker.attach(caller, request, outbound);
     const { session } = attachment;
     const inbound = new Inbound({
       broker,

@@ -1,7 +1,7 @@
 import mqttPacket, { type IPublishPacket } from "mqtt-packet";
 import { expect, it } from "vitest";
 import type { Delivery } from "../../engine/session/peer.ts";
-import type { PublishOrder } from "./codec/encode-packet.ts";
+import type { PublishFields } from "./codec/encode-packet.ts";
 import { Encodings } from "./encodings.ts";
 import { encodingOverheadBytes } from "./limits.ts";
 
@@ -23,7 +23,7 @@ class CountingEncoder {
   }
 
   encode(delivery: Delivery, version: 4 | 5): IPublishPacket | undefined {
-    const toOrder = (): PublishOrder => {
+    const toFields = (): PublishFields => {
       this.count += 1;
       const { event, qos, ticket = 0 } = delivery;
       return { topic: event.topic, payload: Buffer.from(event.content), qos, packetId: ticket };
@@ -31,7 +31,7 @@ class CountingEncoder {
     const found: IPublishPacket[] = [];
     const parser = mqttPacket.parser({ protocolVersion: version });
     parser.on("packet", (packet) => found.push(packet as IPublishPacket)); // only PUBLISH is encoded
-    const bytes = this.#encodings.encode(delivery, { version, toOrder });
+    const bytes = this.#encodings.encode(delivery, { version, toFields });
     if (bytes !== undefined) parser.parse(bytes);
     return found[0];
   }
@@ -97,9 +97,9 @@ it("keeps a single packet that takes more than the limit", () => {
 });
 
 it("keeps a short packet in memory of its own, not in the pool of short buffers", () => {
-  const order: PublishOrder = { topic: "t", payload: Buffer.from("content"), qos: 0, packetId: 0 };
+  const fields: PublishFields = { topic: "t", payload: Buffer.from("content"), qos: 0, packetId: 0 };
   const delivery = toDelivery("t", { qos: 0, ticket: undefined });
-  const bytes = new Encodings("svc-").encode(delivery, { version: 4, toOrder: () => order });
+  const bytes = new Encodings("svc-").encode(delivery, { version: 4, toFields: () => fields });
   expect(bytes?.buffer.byteLength).toBe(bytes?.length);
 });
 

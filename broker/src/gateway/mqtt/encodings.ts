@@ -1,7 +1,7 @@
 import type { Event } from "../../domain/event.ts";
 import { isMarkedRetained, type QoS, sessionMarks } from "../../domain/session-filter.ts";
 import type { Delivery } from "../../engine/session/peer.ts";
-import { encodePublish, type PublishOrder } from "./codec/encode-packet.ts";
+import { encodePublish, type PublishFields } from "./codec/encode-packet.ts";
 import type { ProtocolVersion } from "./codec/packet.ts";
 import { encodingOverheadBytes, encodingsBytesMax } from "./limits.ts";
 
@@ -17,7 +17,7 @@ type Variants = Map<number, Encoding> | undefined;
 interface Packet {
   readonly version: ProtocolVersion;
   /** Returns undefined if the client must not get the event. */
-  readonly toOrder: () => PublishOrder | undefined;
+  readonly toFields: () => PublishFields | undefined;
 }
 
 /**
@@ -37,7 +37,7 @@ export class Encodings {
   }
 
   /** The packet of a delivery, which the caller must not change; undefined if clients get different packets, or if the client must not get the event. */
-  encode(delivery: Delivery, { version, toOrder }: Packet): Buffer | undefined {
+  encode(delivery: Delivery, { version, toFields }: Packet): Buffer | undefined {
     const { event, qos, ticket } = delivery;
     if (!isFirstAndPlain(delivery)) return undefined;
     const variants = this.#variantsOf(event);
@@ -45,7 +45,7 @@ export class Encodings {
     const variant = variantOf(version, qos);
     let encoding = variants.get(variant);
     if (encoding === undefined) {
-      encoding = encodeOrder(toOrder(), version);
+      encoding = encodeFields(toFields(), version);
       if (encoding === undefined) return undefined;
       this.#keep(encoding, event, variant);
     }
@@ -92,10 +92,10 @@ function isFirstAndPlain({ filters, isRepeated, isRetained }: Delivery): boolean
   return true;
 }
 
-function encodeOrder(order: PublishOrder | undefined, version: ProtocolVersion): Encoding | undefined {
-  if (order === undefined) return undefined;
-  const bytes = inOwnMemory(encodePublish(order, version));
-  if (order.qos === 0) return { bytes, identifierAt: undefined };
+function encodeFields(fields: PublishFields | undefined, version: ProtocolVersion): Encoding | undefined {
+  if (fields === undefined) return undefined;
+  const bytes = inOwnMemory(encodePublish(fields, version));
+  if (fields.qos === 0) return { bytes, identifierAt: undefined };
   // The identifier follows the topic, and the topic the fixed header, whose length field has up to four bytes: all but the last have the high bit.
   let topicAt = 1;
   while (((bytes[topicAt] ?? 0) & 0x80) !== 0) topicAt += 1;

@@ -19,14 +19,14 @@ function publishOf(extensions: Extensions, options: PublishOptions = {}) {
   return toPublish(delivery as unknown as Delivery, { prefix: "svc-", now, hasEventPlace, payload });
 }
 
-function orderOf(extensions: Extensions, payload: "raw" | "event" = "raw") {
-  const order = publishOf(extensions, { payload });
-  if (order === undefined) throw new Error("expired");
-  encodePublish(order, 5);
-  return order;
+function fieldsOf(extensions: Extensions, payload: "raw" | "event" = "raw") {
+  const fields = publishOf(extensions, { payload });
+  if (fields === undefined) throw new Error("expired");
+  encodePublish(fields, 5);
+  return fields;
 }
 
-const propertiesOf = (extensions: Extensions) => orderOf(extensions).properties;
+const propertiesOf = (extensions: Extensions) => fieldsOf(extensions).properties;
 
 const longest = "x".repeat(65_535);
 const tooLong = "ü".repeat(32_768); // 65,536 bytes
@@ -61,9 +61,9 @@ it.each([
 ])(
   "computes the expiry of an event that expires at 2,000 ms (repeated: %s): at %i ms it is %s seconds",
   (isRepeated, now, left) => {
-    const order = publishOf([["svc-expires-at", "2000"]], { isRepeated, now });
-    expect(order?.properties?.messageExpiryInterval).toBe(left);
-    expect(order === undefined).toBe(left === undefined);
+    const fields = publishOf([["svc-expires-at", "2000"]], { isRepeated, now });
+    expect(fields?.properties?.messageExpiryInterval).toBe(left);
+    expect(fields === undefined).toBe(left === undefined);
   },
 );
 
@@ -106,7 +106,7 @@ it("sends the event as JSON, and no user properties, if the payload setting is e
     ["svc-content-type", "text/plain"],
     ["svc-response-topic", "answers"],
   ] as const;
-  const { payload, properties } = orderOf(extensions, "event");
+  const { payload, properties } = fieldsOf(extensions, "event");
   expect(JSON.parse(payload.toString())).toEqual({
     topic: "a",
     content: "AQI=",

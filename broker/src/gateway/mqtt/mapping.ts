@@ -3,7 +3,7 @@ import { isMarkedRetained, retainedMark, sessionMarks } from "../../domain/sessi
 import { traceParentKey } from "../../domain/trace-parent.ts";
 import { toTokenKey } from "../../engine/publish/token-key.ts";
 import type { Delivery } from "../../engine/session/peer.ts";
-import type { PublishOrder } from "./codec/encode-packet.ts";
+import type { PublishFields } from "./codec/encode-packet.ts";
 import type { PublishPacket } from "./codec/packet.ts";
 import type { Properties, UserProperty } from "./codec/properties.ts";
 import { toEventBody } from "../shared/results.ts";
@@ -67,7 +67,7 @@ export interface OutgoingOptions {
 }
 
 /** The PUBLISH of an event; undefined if the event has expired and was not sent before. */
-export function toPublish(delivery: Delivery, options: OutgoingOptions): PublishOrder | undefined {
+export function toPublish(delivery: Delivery, options: OutgoingOptions): PublishFields | undefined {
   const { event, qos, ticket, isRepeated, filters } = delivery;
   const properties = toProperties(delivery, options);
   if (properties === undefined) return undefined;

@@ -1,7 +1,7 @@
 import type { Ticket } from "../../domain/delivery-window.ts";
 import type { Delivery, EndReason, Peer } from "../../engine/session/peer.ts";
 import type { ConnectedSession } from "../../engine/broker.ts";
-import { encodeAcknowledgement, encodePublish, type PublishOrder } from "./codec/encode-packet.ts";
+import { encodeAcknowledgement, encodePublish, type PublishFields } from "./codec/encode-packet.ts";
 import type { AcknowledgementPacket, ProtocolVersion } from "./codec/packet.ts";
 import type { Encodings } from "./encodings.ts";
 import { outboundAliasesMax } from "./limits.ts";
@@ -94,7 +94,7 @@ export class Outbound implements Peer {
   #encode(delivery: Delivery): Buffer | undefined {
     const { version, packetBytesMax, topicAliasMax, encodings } = this.#parts;
     if (topicAliasMax === 0) {
-      const shared = encodings.encode(delivery, { version, toOrder: () => this.#toOrder(delivery) });
+      const shared = encodings.encode(delivery, { version, toFields: () => this.#toFields(delivery) });
       if (shared !== undefined && shared.length <= packetBytesMax) return shared;
     }
     return this.#encodeAlone(delivery);
@@ -105,28 +105,28 @@ export class Outbound implements Peer {
    * then a new alias.
    */
   #encodeAlone(delivery: Delivery): Buffer | undefined {
-    const whole = this.#toOrder(delivery);
+    const whole = this.#toFields(delivery);
     const bytes = whole && this.#encodeByAlias(whole);
     if (whole === undefined || bytes !== undefined) return bytes;
-    const bare = this.#toOrder(delivery, false);
+    const bare = this.#toFields(delivery, false);
     return bare && (this.#encodeByAlias(bare) ?? this.#encodeToFit(bare));
   }
 
-  #encodeByAlias(order: PublishOrder): Buffer | undefined {
-    const topicAlias = this.#aliasFor(order.topic);
-    const bytes = this.#encodeToFit(withAlias(order, topicAlias, this.#aliases.has(order.topic)));
-    if (bytes !== undefined && topicAlias !== undefined) this.#aliases.set(order.topic, topicAlias); // this packet introduces the alias
+  #encodeByAlias(fields: PublishFields): Buffer | undefined {
+    const topicAlias = this.#aliasFor(fields.topic);
+    const bytes = this.#encodeToFit(withAlias(fields, topicAlias, this.#aliases.has(fields.topic)));
+    if (bytes !== undefined && topicAlias !== undefined) this.#aliases.set(fields.topic, topicAlias); // this packet introduces the alias
     return bytes;
   }
 
   /** Encodes a PUBLISH; undefined if the packet is too large for the client. */
-  #encodeToFit(order: PublishOrder): Buffer | undefined {
+  #encodeToFit(fields: PublishFields): Buffer | undefined {
     const { version, packetBytesMax } = this.#parts;
-    const bytes = encodePublish(order, version);
+    const bytes = encodePublish(fields, version);
     return bytes.length <= packetBytesMax ? bytes : undefined;
   }
 
-  #toOrder(delivery: Delivery, mayHavePlace = true): PublishOrder | undefined {
+  #toFields(delivery: Delivery, mayHavePlace = true): PublishFields | undefined {
     const { version, settings } = this.#parts;
     const wantsPlace = version === 5 && settings.hasEventPlace;
     return toPublish(delivery, {
@@ -146,7 +146,7 @@ export class Outbound implements Peer {
 }
 
 /** The first packet of a topic has its name and alias, later ones have the alias alone (MQTT 5.0, section 3.3.2.3.4). */
-function withAlias(order: PublishOrder, topicAlias: number | undefined, isKnown: boolean): PublishOrder {
-  if (topicAlias === undefined) return order;
-  return { ...order, topic: isKnown ? "" : order.topic, properties: { ...order.properties, topicAlias } };
+function withAlias(fields: PublishFields, topicAlias: number | undefined, isKnown: boolean): PublishFields {
+  if (topicAlias === undefined) return fields;
+  return { ...fields, topic: isKnown ? "" : fields.topic, properties: { ...fields.properties, topicAlias } };
 }

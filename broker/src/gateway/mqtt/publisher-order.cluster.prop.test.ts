@@ -116,9 +116,9 @@ class Connection implements Peer {
   static async open(cluster: TestCluster, at: number, answers: Answers): Promise<Connection> {
     const { calls } = cluster.node(at);
     const connection = new Connection();
-    const order = { groupId: undefined, protocol: "MQTT", key: "p", isClean: false, will: undefined } as const;
+    const request = { groupId: undefined, protocol: "MQTT", key: "p", isClean: false, will: undefined } as const;
     const rest = { windowMax: 1, expiryMs: 1_000_000_000, onConnected: () => {} };
-    const attachment = await calls.attach(testCaller, { ...order, ...rest }, connection);
+    const attachment = await calls.attach(testCaller, { ...request, ...rest }, connection);
     connection.#attachment = attachment;
     const whenOpen =
       <Value>(handle: (value: Value) => void) =>

@@ -26,13 +26,13 @@ export async function subscribeAll(packet: SubscribePacket, context: SubscribeCo
   const { attachment, version, settings } = context;
   const identifier = packet.properties.subscriptionIdentifiers?.[0];
   const room = new FilterRoom(attachment.session);
-  const orders = packet.requests.map((request) => toOrder(request, { room, identifier, settings }));
-  const accepted = orders.filter((order) => typeof order === "object");
+  const sessionFilters = packet.requests.map((request) => toSessionFilter(request, { room, identifier, settings }));
+  const accepted = sessionFilters.filter((sessionFilter) => typeof sessionFilter === "object");
   const outcomes = await attempt(context, accepted);
-  const codes = orders.map((order) => {
-    if (typeof order === "number") return order;
-    const outcome = outcomes instanceof BrokerError ? outcomes : outcomes[accepted.indexOf(order)];
-    return outcome instanceof BrokerError ? toCode(outcome, settings) : order.qos;
+  const codes = sessionFilters.map((sessionFilter) => {
+    if (typeof sessionFilter === "number") return sessionFilter;
+    const outcome = outcomes instanceof BrokerError ? outcomes : outcomes[accepted.indexOf(sessionFilter)];
+    return outcome instanceof BrokerError ? toCode(outcome, settings) : sessionFilter.qos;
   });
   return version === 4 ? codes.map((code) => (code > 2 ? reason.unspecified : code)) : codes; // 3.1.1 has one failure code
 }
@@ -76,13 +76,16 @@ class FilterRoom {
   }
 }
 
-interface OrderContext extends Pick<SubscribeContext, "settings"> {
+interface FilterContext extends Pick<SubscribeContext, "settings"> {
   readonly room: FilterRoom;
   readonly identifier: number | undefined;
 }
 
-/** The order, or the code that refuses it. */
-function toOrder(request: SubscriptionRequest, { room, identifier, settings }: OrderContext): SessionFilter | number {
+/** The filter of the session, or the code that refuses it. */
+function toSessionFilter(
+  request: SubscriptionRequest,
+  { room, identifier, settings }: FilterContext,
+): SessionFilter | number {
   const { qos, isNoLocal, isRetainAsPublished } = request;
   const filter = findFilter(request.filter);
   if (filter === undefined) return reason.filterInvalid;
@@ -96,10 +99,10 @@ function toOrder(request: SubscriptionRequest, { room, identifier, settings }: O
 
 async function attempt(
   { attachment, logger }: SubscribeContext,
-  orders: readonly SessionFilter[],
+  sessionFilters: readonly SessionFilter[],
 ): Promise<readonly (boolean | BrokerError)[] | BrokerError> {
   try {
-    return await attachment.subscribe(orders);
+    return await attachment.subscribe(sessionFilters);
   } catch (error) {
     return toFailure(error, logger, { operation: "MQTT subscribe" });
   }

@@ -1,4 +1,4 @@
-import type { PublishCall, WillOrder } from "../../engine/broker.ts";
+import type { PublishCall, WillRequest } from "../../engine/broker.ts";
 import type { Will } from "./codec/packet.ts";
 import { toExtensions } from "./mapping.ts";
 
@@ -10,7 +10,7 @@ export interface WillContext {
 }
 
 /** The will of a CONNECT as the engine keeps it, with copies of all bytes: the will outlives the received packet. */
-export function toWillOrder(will: Will, { groupId, prefix, opensTopics }: WillContext): WillOrder {
+export function toWillRequest(will: Will, { groupId, prefix, opensTopics }: WillContext): WillRequest {
   const { willDelayInterval = 0, messageExpiryInterval, ...properties } = will.properties;
   // The expiry counts from the publication, so the engine adds its mark then (MQTT 5.0, section 3.1.3.2.4).
   const extensions = toExtensions({ ...will, properties }, { prefix, now: Date.now() });

@@ -19,7 +19,7 @@ import { Slice, type Slices } from "../shared/rpc/slices.ts";
 import type { RestReader } from "./rest-reader.ts";
 
 /** CloudEvents of one request. */
-export type CloudEventOrder =
+export type CloudEvents =
   | { readonly kind: "one"; readonly call: PublishCall }
   /** Published together, all or none. `read` parses them in slices of time, so that it holds up no other work. @throws BrokerError 200001. */
   | { readonly kind: "batch"; readonly read: (slices: Slices) => Promise<readonly PublishCall[]> };
@@ -39,7 +39,7 @@ export function isCloudEventRequest({ method, headers }: Pick<FastifyRequest, "m
 }
 
 /** The publishes of a request. `reader` reads its query, its trace and its key; `prefix` begins the keys of extensions. @throws BrokerError 100201, 200001; 200300 if the broker stopped reading the body. */
-export function readCloudEvents(request: FastifyRequest, reader: RestReader, prefix: string): CloudEventOrder {
+export function readCloudEvents(request: FastifyRequest, reader: RestReader, prefix: string): CloudEvents {
   const body = readBody(request);
   const { mediaType } = parseContentType(request.headers["content-type"]);
   const isBinary = mediaType !== batchType && mediaType !== structuredType;

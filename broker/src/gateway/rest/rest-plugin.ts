@@ -90,15 +90,15 @@ function createCloudEventHandler(options: Omit<RestOptions, "runner">, callers: 
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     try {
       const reader = new RestReader(readQuery(request), rules, request.headers);
-      const order = readCloudEvents(request, reader, extensionPrefix);
+      const events = readCloudEvents(request, reader, extensionPrefix);
       const caller = callers.ofRequest(request);
-      if (order.kind === "one") {
-        broker.submit(caller, order.call, (outcome) => {
+      if (events.kind === "one") {
+        broker.submit(caller, events.call, (outcome) => {
           if (outcome.status === "REFUSED") refuse(reply, outcome.error);
           else sendText(reply.status(statuses[outcome.status]), renderSendResult(outcome));
         });
       } else {
-        const calls = await order.read(slices);
+        const calls = await events.read(slices);
         broker.submitAll(caller, calls, (outcome) => {
           if (outcome.status === "REFUSED") refuse(reply, outcome.error);
           else sendText(reply.status(statuses[outcome.status]), renderSendResults(calls, outcome));

@@ -11,7 +11,7 @@ import { Intake } from "../shared/connection/intake.ts";
 import type { ConnectionMemory } from "../shared/connection/memory.ts";
 import { parameterError, toFailure } from "../shared/failure.ts";
 import { type Accepted, acceptConnect, VersionError } from "./accept.ts";
-import { encodeFrame, type FrameOrder, HEART_BEAT } from "./codec/encode-frame.ts";
+import { encodeFrame, type FrameFields, HEART_BEAT } from "./codec/encode-frame.ts";
 import { type ClientFrame, findHeader, type Headers, type Version, versions } from "./codec/frame.ts";
 import { FrameError } from "./codec/frame-error.ts";
 import { FrameParser } from "./codec/frame-parser.ts";
@@ -42,7 +42,7 @@ export interface ConnectionParts {
   readonly onClosed: (connection: Connection) => void;
 }
 
-interface AnswerOrder extends FrameOrder {
+interface AnswerFields extends FrameFields {
   readonly command: Parameters<StompMetrics["answered"]>[0];
 }
 
@@ -190,9 +190,9 @@ export class Connection {
     this.#intake.whileBusy(done, (error) => this.#refuseInTurn(error, receipt));
   }
 
-  #answer(order: AnswerOrder, code?: number): void {
-    if (this.#intake.isClosed || !this.#intake.outbox.write(encodeFrame(order, this.#version))) return;
-    this.#parts.metrics.answered(order.command, code);
+  #answer(fields: AnswerFields, code?: number): void {
+    if (this.#intake.isClosed || !this.#intake.outbox.write(encodeFrame(fields, this.#version))) return;
+    this.#parts.metrics.answered(fields.command, code);
   }
 
   /** Refuses a frame after the answers to earlier frames. If the ERROR ends the connection, no further frame is handled. */

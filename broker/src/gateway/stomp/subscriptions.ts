@@ -61,7 +61,7 @@ export class Subscriptions {
     const subscription = this.#create(headers, filters);
     this.#checkNew(subscription);
     const { name, ackMode, isDurable, key, prefetch } = subscription.parts;
-    const order = {
+    const request = {
       groupId: findHeader(headers, "groupId"),
       protocol: "STOMP" as const,
       key,
@@ -77,7 +77,7 @@ export class Subscriptions {
       onConnected: ({ session }: { readonly session: Parameters<Subscription["begin"]>[0] }) =>
         subscription.begin(session),
     };
-    subscription.attached(await broker.attach(caller, order, subscription));
+    subscription.attached(await broker.attach(caller, request, subscription));
     this.#open.set(name, subscription);
     this.#nameBytes += name.length;
     this.#filterCount += filters.length;

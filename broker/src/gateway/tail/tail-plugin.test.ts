@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import type { Event } from "../../domain/event.ts";
 import { endOfBlock, toPosition } from "../../domain/position.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
-import type { Broker, EventOrigin, OriginSource, TailOrder } from "../../engine/broker.ts";
+import type { Broker, EventOrigin, OriginSource, TailCall } from "../../engine/broker.ts";
 import type { Delivery, Peer } from "../../engine/session/peer.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import { UnreadBytes } from "../shared/connection/memory.ts";
@@ -31,7 +31,7 @@ function toDelivery(text: string, block = 3): Delivery {
 
 /** A broker that begins tails after block 2, and lets the test feed them. */
 class Tailed {
-  readonly orders: TailOrder[] = [];
+  readonly calls: TailCall[] = [];
   readonly peers: Peer[] = [];
   readonly ended: string[] = [];
   woken = 0;
@@ -50,13 +50,13 @@ class Tailed {
     return peer;
   }
 
-  readonly tail: Broker["tail"] = async (_caller, order, peer) => {
+  readonly tail: Broker["tail"] = async (_caller, call, peer) => {
     if (this.failure !== undefined) throw this.failure;
-    this.orders.push(order);
+    this.calls.push(call);
     this.peers.push(peer);
     const start = { id: this.startId, position: endOfBlock(2), isRolledBack: this.isRolledBack };
-    order.onConnected({ wake: () => (this.woken += 1), isStuck: this.isStuck }, start, this.origins);
-    return { end: async () => void this.ended.push(order.filters.join()) };
+    call.onConnected({ wake: () => (this.woken += 1), isStuck: this.isStuck }, start, this.origins);
+    return { end: async () => void this.ended.push(call.filters.join()) };
   };
 
   options(options: Partial<TailsOptions> = {}): TailsOptions {
@@ -111,7 +111,7 @@ test("writes events as Server-Sent Events until the client disconnects", async (
   await client.has("eyJuIjoxfQ");
   const data = `{"topic":"orders/1","content":"eyJuIjoxfQ==","extensions":{"svc-format":"json"},"eventId":"${eventId}"}`;
   expect(client.body).toBe(`${sseHead}id: ${eventId}\ndata: ${data}\n\n`);
-  expect(tailed.orders).toMatchObject([
+  expect(tailed.calls).toMatchObject([
     { filters: ["orders/#", "+/x"], groupId: "1", after: "OFFSET_FIRST", lastEventId: undefined },
   ]);
   expect(tailed.tails).toBe(1);
@@ -133,7 +133,7 @@ test("writes JSON lines if the client accepts them, and passes Last-Event-ID to 
   const [line, ...rest] = client.body.split("\n");
   expect(JSON.parse(line ?? "")).toMatchObject({ eventId, content: "eA==" });
   expect(rest).toEqual(['{"resync":{"after":"@2","id":"@2"}}', ""]);
-  expect(tailed.orders[0]?.lastEventId).toBe(eventId);
+  expect(tailed.calls[0]?.lastEventId).toBe(eventId);
 });
 
 test("sends resync only if the client received the events that the chain removed", async () => {

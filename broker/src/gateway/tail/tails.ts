@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { BrokerError } from "@stele/wire";
 import type { Caller } from "../../engine/access/caller.ts";
-import type { Broker, TailOrder } from "../../engine/broker.ts";
+import type { Broker, TailCall } from "../../engine/broker.ts";
 import { inSlices } from "../../lib/time-slices.ts";
 import { probeAfterMs } from "../shared/connection/limits.ts";
 import type { UnreadBytes } from "../shared/connection/memory.ts";
@@ -81,7 +81,7 @@ export class Tails {
     const tail = new Tail(socket, { request, encodings: this.#encodings, unread, retryMs, onEnded });
     this.#count += 1;
     let hasBegun = false;
-    const onConnected: TailOrder["onConnected"] = (session, start, origins) => {
+    const onConnected: TailCall["onConnected"] = (session, start, origins) => {
       hasBegun = true;
       answer();
       socket.setKeepAlive(true, probeAfterMs);

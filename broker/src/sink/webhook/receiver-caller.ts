@@ -6,7 +6,7 @@ import { AttemptError } from "./attempt-error.ts";
 import { Connection } from "./connections/connection.ts";
 import {
   type ConnectionLimits,
-  type ConnectionOrder,
+  type ConnectionRequest,
   ConnectionPool,
   type Lease,
   type Usage,
@@ -19,7 +19,7 @@ export interface ReceiverCallerOptions extends ConnectionLimits {
 }
 
 /** A request to a receiver. */
-export interface Call extends ConnectionOrder {
+export interface Call extends ConnectionRequest {
   /** Path and query. */
   readonly path: string;
   readonly method: "POST" | "OPTIONS";

@@ -21,7 +21,7 @@ import { loopbackPortMin, portOf } from "./callback-ports.ts";
 import { CallbackBodies, webhookIdOf } from "./callback-body.ts";
 import { type CallbackUrl, hostOf, parseCallbackUrl } from "./callback-url.ts";
 import type { CloudEventOptions } from "./cloud-event-body.ts";
-import { type ConnectionLimits, type ConnectionOrder, laneKeyOf } from "./connections/connection-pool.ts";
+import { type ConnectionLimits, type ConnectionRequest, laneKeyOf } from "./connections/connection-pool.ts";
 import { type Consent, type ConsentMode, Consents } from "./consent/consents.ts";
 import { createPing } from "./consent/ping.ts";
 import { Questions } from "./consent/questions.ts";
@@ -301,7 +301,7 @@ function toTrustRule(patterns: readonly string[]): ReceiverRule {
 function toRate(
   { requestsPerMinuteMax }: Consent & { readonly mayCall: true },
   { href }: URL,
-): ConnectionOrder["rate"] {
+): ConnectionRequest["rate"] {
   return requestsPerMinuteMax === undefined ? undefined : { url: href, requestsPerMinuteMax };
 }
 

@@ -134,10 +134,10 @@ describe("query plans of SQLite", () => {
   });
 
   it("counts only the topics after the last count of a range, and looks excepted ones up by name", async () => {
-    const order = { groupId: defaultGroupId, range: { from: "a/", before: "a0" }, except: ["a/b"] };
+    const request = { groupId: defaultGroupId, range: { from: "a/", before: "a0" }, except: ["a/b"] };
     const topicsOf = async (after: number): Promise<readonly string[]> => {
       const steps = await stepsOf({
-        compile: () => countTopicsAfter(database, order, after).compile(database.relaxed),
+        compile: () => countTopicsAfter(database, request, after).compile(database.relaxed),
       });
       return steps.filter((step) => step.includes(" topics "));
     };

@@ -97,7 +97,7 @@ const letters = z
   })
   .refine(({ eventId, all }) => (eventId === undefined) === (all === true), 'it must name either "eventId" or "all"');
 
-const orders = {
+const calls = {
   pause: { summary: "Holds a subscription until an operator resumes it.", body: none },
   resume: { summary: "Resumes a paused or suspended subscription at its cursor.", body: none },
   retry: { summary: "Makes the next attempt at once; also resumes a suspended subscription.", body: none },
@@ -142,8 +142,8 @@ const orders = {
   },
   discard: { summary: "Removes dead letters: their events are not delivered any more.", body: letters },
 } as const;
-export type OrderName = keyof typeof orders;
-export const orderNames = Object.keys(orders) as readonly OrderName[]; // Its own keys.
+export type OrderName = keyof typeof calls;
+export const orderNames = Object.keys(calls) as readonly OrderName[]; // Its own keys.
 
 const list = <Result extends z.ZodType>(path: string, summary: string, rest: { query: z.ZodObject; result: Result }) =>
   ({ method: "GET", path, summary, ...rest }) as const;
@@ -256,7 +256,7 @@ const allDescription = "Finds all subscriptions. With `groupId` or other conditi
 
 function toOrderOperations(): { readonly [Name in OrderOperation]: AdminOperation } {
   const entries = orderNames.flatMap((name): readonly (readonly [OrderOperation, AdminOperation])[] => {
-    const { summary, body } = orders[name];
+    const { summary, body } = calls[name];
     const one: AdminOperation = {
       method: "POST",
       path: `/subscriptions/{id}/${name}`,

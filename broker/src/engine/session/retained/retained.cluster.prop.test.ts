@@ -166,9 +166,9 @@ class Client {
     if (hasMovedAtOnce) this.isShaken = true;
     const peer = new WaitingPeer();
     [this.#attachment, this.#peer, this.#node] = [undefined, peer, found];
-    const order = { groupId: undefined, protocol: "MQTT", key: this.#key, isClean: false, will: undefined } as const;
+    const request = { groupId: undefined, protocol: "MQTT", key: this.#key, isClean: false, will: undefined } as const;
     const attach = async (): Promise<void> => {
-      const attachment = await found.broker.attach({ ...order, windowMax, expiryMs, onConnected: () => {} }, peer);
+      const attachment = await found.broker.attach({ ...request, windowMax, expiryMs, onConnected: () => {} }, peer);
       if (this.#peer !== peer) {
         this.isShaken ||= this.subscribes > 0; // This connection took the session over, perhaps before the other node stored it.
         return attachment.detach({ expiryMs, isRegular: true });

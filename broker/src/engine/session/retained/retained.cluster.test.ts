@@ -11,9 +11,9 @@ it("a subscription gets its topic's retained event even if its node does not kno
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
   const follower = await cluster.findFollower();
   const peer = new RecordingPeer();
-  const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, will: undefined } as const;
+  const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, will: undefined } as const;
   const rest = { windowMax: 10, expiryMs: 600_000, onConnected: () => {} };
-  const attachment = await cluster.run(cluster.node(1 - follower).broker.attach({ ...order, ...rest }, peer));
+  const attachment = await cluster.run(cluster.node(1 - follower).broker.attach({ ...request, ...rest }, peer));
   const { store } = cluster.shared;
   const findHead = store.findHead.bind(store);
   const head = await findHead(defaultGroupId);

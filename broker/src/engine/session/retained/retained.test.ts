@@ -18,15 +18,19 @@ beforeEach(async () => {
 afterEach(() => engine.stop());
 
 async function attach(peer: RecordingPeer, windowMax = 100): Promise<Attachment> {
-  const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, will: undefined } as const;
-  const attached = engine.broker.attach({ ...order, expiryMs: 60_000, windowMax, onConnected: () => {} }, peer);
+  const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, will: undefined } as const;
+  const attached = engine.broker.attach({ ...request, expiryMs: 60_000, windowMax, onConnected: () => {} }, peer);
   const [attachment] = await Promise.all([attached, engine.clock.settle()]);
   return attachment;
 }
 
-async function subscribe(attachment: Attachment, text: string, order: Partial<SessionFilter> = {}): Promise<void> {
+async function subscribe(
+  attachment: Attachment,
+  text: string,
+  sessionFilter: Partial<SessionFilter> = {},
+): Promise<void> {
   const defaults = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
-  await attachment.subscribe([{ ...defaults, filter: parseTopicFilter(text), retained: "always", ...order }]);
+  await attachment.subscribe([{ ...defaults, filter: parseTopicFilter(text), retained: "always", ...sessionFilter }]);
   await engine.clock.settle();
 }
 
@@ -167,8 +171,8 @@ describe("a retained event", () => {
     for (const topic of ["a", "a/b", "a/b/c"]) await retain(topic, "1");
     const peer = new RecordingPeer();
     const attachment = await attach(peer, 1);
-    const order = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
-    void attachment.subscribe([{ ...order, filter: parseTopicFilter("#"), retained: "always" }]);
+    const sessionFilter = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+    void attachment.subscribe([{ ...sessionFilter, filter: parseTopicFilter("#"), retained: "always" }]);
     await engine.publish("a", "2");
     for (let given = 0; given < 4; given += 1) {
       await engine.clock.settle();

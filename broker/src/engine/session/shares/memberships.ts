@@ -16,12 +16,12 @@ export interface MembershipsParts {
 export interface SharingSession {
   /** Whether the session's client is connected and accepts another event. */
   readonly hasRoom: () => boolean;
-  readonly reserve: (event: Event, order: SessionFilter) => Reservation;
-  readonly pass: (event: Event, order: SessionFilter) => void;
+  readonly reserve: (event: Event, sessionFilter: SessionFilter) => Reservation;
+  readonly pass: (event: Event, sessionFilter: SessionFilter) => void;
 }
 
 interface Membership {
-  order: SessionFilter;
+  sessionFilter: SessionFilter;
   readonly member: ShareMember;
 }
 
@@ -44,20 +44,23 @@ export class Memberships {
   }
 
   find(text: TopicFilter): SessionFilter | undefined {
-    return this.#memberships.get(text)?.order;
+    return this.#memberships.get(text)?.sessionFilter;
   }
 
   /** Joins a share, or changes the options of a membership. Returns whether the session joined: not if it was a member, nor after {@link leaveAll}. */
-  join(order: SessionFilter): boolean {
+  join(sessionFilter: SessionFilter): boolean {
     if (this.#hasLeft) return false;
-    const known = this.#memberships.get(order.filter);
+    const known = this.#memberships.get(sessionFilter.filter);
     if (known !== undefined) {
-      known.order = order;
+      known.sessionFilter = sessionFilter;
       return false;
     }
-    const membership: Membership = { order, member: this.#createMember(order.filter, () => membership.order) };
-    this.#memberships.set(order.filter, membership);
-    this.#parts.shares.join(order.filter, membership.member);
+    const membership: Membership = {
+      sessionFilter,
+      member: this.#createMember(sessionFilter.filter, () => membership.sessionFilter),
+    };
+    this.#memberships.set(sessionFilter.filter, membership);
+    this.#parts.shares.join(sessionFilter.filter, membership.member);
     return true;
   }
 
@@ -97,15 +100,15 @@ export class Memberships {
     }
   }
 
-  #createMember(text: TopicFilter, order: () => SessionFilter): ShareMember {
+  #createMember(text: TopicFilter, sessionFilter: () => SessionFilter): ShareMember {
     const session = this.#session;
     const lacksRights = (): boolean => this.#lacksRights(text);
     return {
       get hasRoom() {
         return session.hasRoom() && !lacksRights();
       },
-      reserve: (event) => session.reserve(event, order()),
-      pass: (event) => session.pass(event, order()),
+      reserve: (event) => session.reserve(event, sessionFilter()),
+      pass: (event) => session.pass(event, sessionFilter()),
     };
   }
 

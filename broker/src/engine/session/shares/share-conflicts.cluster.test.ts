@@ -8,9 +8,9 @@ import { TestCluster } from "../../testing/test-cluster.ts";
 /** Attaches a client to a node, as a member of the share `$share/s/a`. */
 async function attachMember(cluster: TestCluster, node: number): Promise<RecordingPeer> {
   const peer = new RecordingPeer();
-  const order = { groupId: undefined, protocol: "MQTT", isClean: false, will: undefined, windowMax: 100 } as const;
+  const request = { groupId: undefined, protocol: "MQTT", isClean: false, will: undefined, windowMax: 100 } as const;
   const rest = { key: `client ${node}`, expiryMs: 600_000, onConnected: () => {} };
-  const attachment = await cluster.run(cluster.node(node).broker.attach({ ...order, ...rest }, peer));
+  const attachment = await cluster.run(cluster.node(node).broker.attach({ ...request, ...rest }, peer));
   const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
   await cluster.run(attachment.subscribe([{ ...options, filter: parseTopicFilter("$share/s/a") }]));
   return peer;

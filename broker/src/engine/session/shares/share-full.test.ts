@@ -27,8 +27,8 @@ class FullPeer extends RecordingPeer {
 }
 
 async function join(peer: RecordingPeer, key: string, { qos = 1, filters = ["$share/s/a"] } = {}): Promise<Attachment> {
-  const order = { groupId: undefined, protocol: "MQTT", key, isClean: true, windowMax: 1, will: undefined } as const;
-  const attached = engine.broker.attach({ ...order, expiryMs: 60_000, onConnected: () => {} }, peer);
+  const request = { groupId: undefined, protocol: "MQTT", key, isClean: true, windowMax: 1, will: undefined } as const;
+  const attached = engine.broker.attach({ ...request, expiryMs: 60_000, onConnected: () => {} }, peer);
   const [attachment] = await Promise.all([attached, engine.clock.settle()]);
   const options = { qos: qos as 0 | 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined };
   await attachment.subscribe(filters.map((text) => ({ ...options, filter: parseTopicFilter(text) })));

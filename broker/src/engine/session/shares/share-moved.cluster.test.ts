@@ -7,9 +7,9 @@ import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestCluster } from "../../testing/test-cluster.ts";
 
 async function attach(cluster: TestCluster, node: number, peer: RecordingPeer): Promise<Attachment> {
-  const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, will: undefined } as const;
+  const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, will: undefined } as const;
   const rest = { windowMax: 10, expiryMs: 600_000, onConnected: () => {} };
-  return cluster.run(cluster.node(node).broker.attach({ ...order, ...rest }, peer));
+  return cluster.run(cluster.node(node).broker.attach({ ...request, ...rest }, peer));
 }
 
 it("a client that moves to another node gets its QoS 2 event of a share, even if that node does not know the event's block yet", async () => {

@@ -6,9 +6,9 @@ import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestCluster } from "../../testing/test-cluster.ts";
 
 async function join(cluster: TestCluster, key: string, peer: RecordingPeer): Promise<Attachment> {
-  const order = { groupId: undefined, protocol: "MQTT", key, isClean: false, will: undefined } as const;
+  const request = { groupId: undefined, protocol: "MQTT", key, isClean: false, will: undefined } as const;
   const rest = { windowMax: 10, expiryMs: 600_000, onConnected: () => {} };
-  const attachment = await cluster.run(cluster.node(0).broker.attach({ ...order, ...rest }, peer));
+  const attachment = await cluster.run(cluster.node(0).broker.attach({ ...request, ...rest }, peer));
   const options = { qos: 2, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
   await cluster.run(attachment.subscribe([{ ...options, filter: parseTopicFilter("$share/s/a") }]));
   return attachment;

@@ -6,7 +6,7 @@ import { parseTopicFilter } from "../../../domain/topic-filter.ts";
 import { MemoryApiKeys } from "../../../store/memory/memory-api-keys.ts";
 import type { Caller } from "../../access/caller.ts";
 import { formatKeyCredential } from "../../access/credential.ts";
-import type { Attachment, AttachOrder } from "../../broker.ts";
+import type { Attachment, AttachRequest } from "../../broker.ts";
 import { testCaller } from "../../testing/as-caller.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestCluster } from "../../testing/test-cluster.ts";
@@ -73,7 +73,7 @@ class Member {
 
   static async attach(caller: Caller, node: number, windowMax = 10): Promise<Member> {
     const peer = new RecordingPeer();
-    const order: AttachOrder = {
+    const request: AttachRequest = {
       groupId: undefined,
       protocol: "MQTT",
       key: "device",
@@ -83,7 +83,7 @@ class Member {
       expiryMs: keptMs,
       onConnected: () => {},
     };
-    return new Member(peer, await cluster.run(cluster.node(node).calls.attach(caller, order, peer)));
+    return new Member(peer, await cluster.run(cluster.node(node).calls.attach(caller, request, peer)));
   }
 
   async join(): Promise<this> {
@@ -93,8 +93,8 @@ class Member {
 
   subscribe(): Promise<readonly unknown[]> {
     const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
-    const order: SessionFilter = { ...options, filter };
-    return cluster.run(this.#attachment.subscribe([order]));
+    const sessionFilter: SessionFilter = { ...options, filter };
+    return cluster.run(this.#attachment.subscribe([sessionFilter]));
   }
 
   get texts(): readonly string[] {

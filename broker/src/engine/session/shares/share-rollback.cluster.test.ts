@@ -9,9 +9,9 @@ async function join(
   node: number,
 ): Promise<{ readonly attachment: Attachment; readonly peer: RecordingPeer }> {
   const peer = new RecordingPeer();
-  const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, will: undefined } as const;
+  const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, will: undefined } as const;
   const rest = { windowMax: 10, expiryMs: 600_000, onConnected: () => {} };
-  const attachment = await cluster.run(cluster.node(node).broker.attach({ ...order, ...rest }, peer));
+  const attachment = await cluster.run(cluster.node(node).broker.attach({ ...request, ...rest }, peer));
   const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
   await cluster.run(attachment.subscribe([{ ...options, filter: parseTopicFilter("$share/s/a") }]));
   return { attachment, peer };

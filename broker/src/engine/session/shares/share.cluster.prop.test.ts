@@ -101,11 +101,11 @@ class Client {
     this.lose();
     const attempt = (this.#attempts += 1);
     const peer = new RecordingPeer();
-    const order = { groupId: undefined, protocol: "MQTT", key: this.#key, isClean: false, will: undefined } as const;
+    const request = { groupId: undefined, protocol: "MQTT", key: this.#key, isClean: false, will: undefined } as const;
     const rest = { windowMax, expiryMs: 1_000_000_000, onConnected: () => {} };
     const options = { qos: this.#qos, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
     const connecting = (async () => {
-      const attachment = await broker.attach({ ...order, ...rest }, peer);
+      const attachment = await broker.attach({ ...request, ...rest }, peer);
       this.#all.push(attachment);
       if (attempt !== this.#attempts) return; // The client has given up this connection.
       this.#attachment = attachment;

@@ -39,9 +39,9 @@ class Client {
     if (this.attachment !== undefined) return;
     this.peer = new RecordingPeer();
     this.#seen = 0;
-    const order = { groupId: undefined, protocol: "MQTT", key: this.#key, isClean: false, will: undefined } as const;
+    const request = { groupId: undefined, protocol: "MQTT", key: this.#key, isClean: false, will: undefined } as const;
     const rest = { windowMax, expiryMs: 1_000_000, onConnected: () => {} };
-    const attached = this.#engine.broker.attach({ ...order, ...rest }, this.peer);
+    const attached = this.#engine.broker.attach({ ...request, ...rest }, this.peer);
     [this.attachment] = await Promise.all([attached, this.#engine.clock.settle()]);
     const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
     await this.attachment.subscribe([{ ...options, filter }]);

@@ -30,15 +30,15 @@ class Client {
 
   static async attach(key: string, windowMax = 10): Promise<Client> {
     const peer = new RecordingPeer();
-    const order = { groupId: undefined, protocol: "MQTT", key, isClean: false, will: undefined, windowMax } as const;
-    const attached = engine.broker.attach({ ...order, expiryMs: 60_000, onConnected: () => {} }, peer);
+    const request = { groupId: undefined, protocol: "MQTT", key, isClean: false, will: undefined, windowMax } as const;
+    const attached = engine.broker.attach({ ...request, expiryMs: 60_000, onConnected: () => {} }, peer);
     const [attachment] = await Promise.all([attached, engine.clock.settle()]);
     return new Client(peer, attachment);
   }
 
-  async subscribe(text: string, order: Partial<SessionFilter> = {}): Promise<this> {
+  async subscribe(text: string, sessionFilter: Partial<SessionFilter> = {}): Promise<this> {
     const defaults = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
-    await this.attachment.subscribe([{ ...defaults, filter: parseTopicFilter(text), ...order }]);
+    await this.attachment.subscribe([{ ...defaults, filter: parseTopicFilter(text), ...sessionFilter }]);
     await engine.clock.settle();
     return this;
   }
@@ -256,9 +256,9 @@ it("a share does not keep a member whose client left while the store wrote its s
     },
   });
   const own = await TestEngine.start({ store });
-  const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
+  const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
   const more = { will: undefined, expiryMs: 60_000, onConnected: () => {} };
-  const attached = own.broker.attach({ ...order, ...more }, new RecordingPeer());
+  const attached = own.broker.attach({ ...request, ...more }, new RecordingPeer());
   const [attachment] = await Promise.all([attached, own.clock.settle()]);
   const how = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
   const subscribed = attachment.subscribe([{ ...how, filter: parseTopicFilter("$share/s/a") }]);

@@ -8,7 +8,7 @@ import { Cancellation, type CancelSignal } from "../../../lib/cancellation.ts";
 import { pause } from "../../../lib/pause.ts";
 import type { ShareStore, ShareTake } from "../../../ports/share-store.ts";
 import type { ShareId } from "../../../ports/session-store.ts";
-import type { Feed, FeedOrder } from "../../dispatch/feed.ts";
+import type { Feed, FeedRequest } from "../../dispatch/feed.ts";
 import type { RetainedParts } from "../retained/retained.ts";
 import type { ShareMember } from "./share-member.ts";
 import { findRoom, SharePlan } from "./share-plan.ts";
@@ -16,7 +16,7 @@ import { stuck, Waiting, type WaitingParts } from "../waiting.ts";
 
 export interface ShareParts extends Omit<RetainedParts, "mayReceive">, WaitingParts {
   readonly store: { readonly sessions: ShareStore };
-  readonly createFeed: (order: FeedOrder) => Feed;
+  readonly createFeed: (request: FeedRequest) => Feed;
 }
 
 /** Maximum number of characters of a share's name that health and the log show. */

@@ -15,7 +15,7 @@ interface HowShared {
 
 export interface SharedDeliveriesParts {
   readonly key: () => SessionKey;
-  readonly qosOf: (event: Event, order: SessionFilter) => QoS;
+  readonly qosOf: (event: Event, sessionFilter: SessionFilter) => QoS;
   /** Delivers the event. Does nothing if the connection has ended, because then the event was returned to its share. */
   readonly give: (event: Event, how: HowShared) => void;
   /** Called when reserved room may be free again: another share of the session may wait for it. */
@@ -43,13 +43,13 @@ export class SharedDeliveries {
     return this.#settled;
   }
 
-  reserve(event: Event, order: SessionFilter): Reservation {
+  reserve(event: Event, sessionFilter: SessionFilter): Reservation {
     const { key, qosOf, give, onRoom } = this.#parts;
     this.#reserved += 1;
     const to = key();
     return {
       to,
-      qos: qosOf(event, order),
+      qos: qosOf(event, sessionFilter),
       cancel: () => {
         this.#reserved -= 1;
         onRoom();
@@ -58,7 +58,7 @@ export class SharedDeliveries {
         this.#reserved -= 1;
         const place = { share, position: event.position, givenEpoch: to.epoch };
         const onGiven = (ticket: Ticket, qos: QoS): void => this.#given(ticket, place, qos);
-        give(event, { filters: [order], share: order.filter, onGiven });
+        give(event, { filters: [sessionFilter], share: sessionFilter.filter, onGiven });
         onRoom();
       },
     };

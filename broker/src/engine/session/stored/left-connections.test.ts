@@ -90,9 +90,9 @@ it.each<[what: string, expiryMs: number, counts: readonly number[]]>([
 /** Connects a client, which subscribes if its session is new. */
 async function connect(engine: TestEngine, protocol: (typeof protocols)[number], key: string) {
   const peer = new RecordingPeer();
-  const order = { groupId: undefined, protocol, key, isClean: false, windowMax: 10, will: undefined } as const;
+  const request = { groupId: undefined, protocol, key, isClean: false, windowMax: 10, will: undefined } as const;
   const stream = protocol === "STOMP" ? { filters: ["a"], acknowledges: true, offset: undefined } : undefined;
-  const attached = engine.broker.attach({ ...order, stream, expiryMs: 60_000, onConnected: () => {} }, peer);
+  const attached = engine.broker.attach({ ...request, stream, expiryMs: 60_000, onConnected: () => {} }, peer);
   const [attachment] = await Promise.all([attached, engine.clock.settle()]);
   peer.ended = () => attachment.detach({ expiryMs: 60_000, isRegular: stream !== undefined }); // As a gateway does.
   const how = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;

@@ -7,7 +7,7 @@ import { pause } from "../../../lib/pause.ts";
 import { untilAborted } from "../../../lib/until-aborted.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { SessionKey, SessionStore } from "../../../ports/session-store.ts";
-import type { WillOrder } from "../../broker.ts";
+import type { WillRequest } from "../../broker.ts";
 import type { EngineLimits } from "../../limits.ts";
 import type { Connected } from "../connected.ts";
 import { changeOwnRow, type OwnRowsParts } from "./own-rows.ts";
@@ -39,7 +39,7 @@ export interface LeftConnectionsParts extends OwnRowsParts {
 
 /** The will and the expiry of a session whose connection has left. */
 export interface ConnectionEnd {
-  readonly will: WillOrder | undefined;
+  readonly will: WillRequest | undefined;
   readonly expiryMs: number;
 }
 

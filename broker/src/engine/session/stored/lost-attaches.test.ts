@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from "vitest";
 import { createMemoryStore } from "../../../store/memory/memory-store.ts";
-import type { Attachment, WillOrder } from "../../broker.ts";
+import type { Attachment, WillRequest } from "../../broker.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestEngine } from "../../testing/test-engine.ts";
 import { withSessions } from "../../testing/with-sessions.ts";
@@ -24,9 +24,9 @@ async function start(): Promise<void> {
   await engine.clock.advance(1_500);
 }
 
-async function attach(will?: WillOrder): Promise<Attachment> {
-  const order = { groupId: undefined, protocol: "MQTT" as const, key: "c", isClean: false, windowMax: 10, will };
-  const attached = engine.broker.attach({ ...order, expiryMs: 60_000, onConnected: () => {} }, new RecordingPeer());
+async function attach(will?: WillRequest): Promise<Attachment> {
+  const request = { groupId: undefined, protocol: "MQTT" as const, key: "c", isClean: false, windowMax: 10, will };
+  const attached = engine.broker.attach({ ...request, expiryMs: 60_000, onConnected: () => {} }, new RecordingPeer());
   const [attachment] = await Promise.all([attached, engine.clock.settle()]);
   return attachment;
 }
@@ -36,7 +36,7 @@ const rows = () => memory.sessions.listSessions({ after: undefined, limit: 9 });
 it("ends the connection of a session whose attach failed after the store had recorded it, and drops its will", async () => {
   await start();
   losesClaims = true;
-  const will: WillOrder = {
+  const will: WillRequest = {
     delayMs: 0,
     call: { topic: "will", groupId: undefined, content: new Uint8Array([1]), extensions: [], mayBeEmpty: true },
     opensTopic: true,

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { parseTopicFilter } from "../../../domain/topic-filter.ts";
 import { createMemoryStore } from "../../../store/memory/memory-store.ts";
-import type { Attachment, WillOrder } from "../../broker.ts";
+import type { Attachment, WillRequest } from "../../broker.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestEngine } from "../../testing/test-engine.ts";
 import { withSessions } from "../../testing/with-sessions.ts";
@@ -26,7 +26,7 @@ beforeEach(async () => {
 });
 afterEach(() => engine.stop());
 
-const will: WillOrder = {
+const will: WillRequest = {
   delayMs: 0,
   call: { topic: "will", groupId: undefined, content: new Uint8Array([1]), extensions: [] },
   opensTopic: false,
@@ -34,8 +34,8 @@ const will: WillOrder = {
 };
 
 async function attach(peer: RecordingPeer, key: string): Promise<Attachment> {
-  const order = { groupId: undefined, protocol: "MQTT", key, isClean: false, windowMax: 10, will } as const;
-  const attached = engine.broker.attach({ ...order, expiryMs: 60_000, onConnected: () => {} }, peer);
+  const request = { groupId: undefined, protocol: "MQTT", key, isClean: false, windowMax: 10, will } as const;
+  const attached = engine.broker.attach({ ...request, expiryMs: 60_000, onConnected: () => {} }, peer);
   const [attachment] = await Promise.all([attached, engine.clock.settle()]);
   const rest = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
   await attachment.subscribe([{ filter: parseTopicFilter("$share/s/a"), ...rest }]);

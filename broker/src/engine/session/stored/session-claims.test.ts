@@ -10,7 +10,7 @@ it.each([
 ] as const)("says why no try of a claim gave a session, if the store answers '%s'", async (status, reason) => {
   const store = withSessions(createMemoryStore(), { claimSession: async () => ({ status }) });
   const engine = await TestEngine.start({ store });
-  const order = {
+  const request = {
     groupId: undefined,
     protocol: "MQTT",
     key: "c",
@@ -18,7 +18,7 @@ it.each([
     windowMax: 1,
     will: undefined,
   } as const;
-  const attached = engine.broker.attach({ ...order, expiryMs: 60_000, onConnected: () => {} }, new RecordingPeer());
+  const attached = engine.broker.attach({ ...request, expiryMs: 60_000, onConnected: () => {} }, new RecordingPeer());
   const [error] = await Promise.all([attached.catch((thrown: unknown) => thrown), engine.clock.settle()]);
   expect(error).toMatchObject({ code: 200_300, message: expect.stringContaining(reason) });
   await engine.stop();

@@ -14,7 +14,7 @@ import type {
 import type { Access } from "../../access/access.ts";
 import { overStoredQuota } from "../../access/quotas.ts";
 import { type Caller, ownerOf } from "../../access/caller.ts";
-import type { AttachOrder } from "../../broker.ts";
+import type { AttachRequest } from "../../broker.ts";
 import type { Attaching, Connected } from "../connected.ts";
 import { encodeWill } from "./session-codec.ts";
 import type { SessionRoom } from "./session-room.ts";
@@ -49,7 +49,7 @@ interface Claimed {
 }
 
 type ClaimingParts = Pick<Attaching, "group" | "stream"> & { readonly caller: Pick<Caller, "principal"> };
-type ClaimOrder = Pick<AttachOrder, "protocol" | "key" | "will" | "expiryMs" | "isClean">;
+type ClaimRequest = Pick<AttachRequest, "protocol" | "key" | "will" | "expiryMs" | "isClean">;
 
 /** The connection ended before its claim began, so the store knows nothing of it. */
 export class ClaimSkipped extends BrokerError {
@@ -75,11 +75,11 @@ export class SessionClaims {
   }
 
   /** @throws BrokerError 200301 over a quota; 200300 if there are too many sessions, or no try succeeds; and what the store throws. */
-  async claim(attaching: Attaching, order: AttachOrder): Promise<Claimed> {
+  async claim(attaching: Attaching, request: AttachRequest): Promise<Claimed> {
     await this.#parts.times.advance(attaching.group.id);
     let details = "";
     for (let tries = 0; tries < claimsMax; tries += 1) {
-      const claim = await this.#toClaim(attaching, order);
+      const claim = await this.#toClaim(attaching, request);
       const claimed = await this.#parts.store.sessions.claimSession(claim);
       if (claimed.status === "full") {
         throw new BrokerError("busy", {
@@ -88,7 +88,7 @@ export class SessionClaims {
       }
       if (claimed.status === "over-quota") throw overStoredQuota(claimed.quota);
       if (claimed.status === "damaged") {
-        this.#logDamaged(order);
+        this.#logDamaged(request);
         this.#parts.checkReturned(attaching.group.id);
       } else if (claimed.status === "resumed" || claimed.status === "begun") return { claimed, claim };
       details = toDetails(claimed.status);
@@ -97,19 +97,19 @@ export class SessionClaims {
   }
 
   /** Creates the row of a session that lived only in memory. @throws BrokerError 200301, 200300 if the store begins no session; and what the store throws. */
-  async begin({ group, session, principal, ...order }: Connected): Promise<void> {
+  async begin({ group, session, principal, ...request }: Connected): Promise<void> {
     const { id: newId, epoch: newEpoch, taken: position } = session.state;
     const attaching = { group, caller: { principal }, stream: undefined };
-    const claim = await this.#toClaim(attaching, { ...order, isClean: true });
+    const claim = await this.#toClaim(attaching, { ...request, isClean: true });
     const own = { newId, newEpoch, position, isStored: true, mayBegin: true };
     const claimed = await this.#parts.store.sessions.claimSession({ ...claim, ...own });
     if (claimed.status === "over-quota") throw overStoredQuota(claimed.quota);
     if (claimed.status !== "begun") throw new BrokerError("busy", { details: toDetails(claimed.status) });
   }
 
-  async #toClaim({ group, caller, stream }: ClaimingParts, order: ClaimOrder): Promise<SessionClaim> {
+  async #toClaim({ group, caller, stream }: ClaimingParts, request: ClaimRequest): Promise<SessionClaim> {
     const { randomness, nodeId, clock, isShared, room, streams, times } = this.#parts;
-    const { protocol, key, will, expiryMs, isClean } = order;
+    const { protocol, key, will, expiryMs, isClean } = request;
     const principal = stream?.ownedBy ?? ownerOf(caller.principal);
     return {
       groupId: group.id,
@@ -133,7 +133,7 @@ export class SessionClaims {
     };
   }
 
-  #logDamaged({ key }: AttachOrder): void {
+  #logDamaged({ key }: AttachRequest): void {
     const remedy = "its client subscribes again";
     this.#parts.logger.error("session dropped: its row in the store is damaged", { key, remedy });
   }

@@ -4,7 +4,7 @@ import type { QoS } from "../../../domain/session-filter.ts";
 import type { TopicFilter } from "../../../domain/topic-filter.ts";
 import type { TopicName } from "../../../domain/topic-name.ts";
 import type { SessionClaim, SessionGranted, StoredSession } from "../../../ports/session-store.ts";
-import type { WillOrder } from "../../broker.ts";
+import type { WillRequest } from "../../broker.ts";
 import type { PendingRetained } from "../retained/retained.ts";
 
 // Encodes the values that the store keeps as bytes. The store checks that the bytes have not changed.
@@ -103,7 +103,7 @@ function indexOf(texts: Map<string, number>, text: string): number {
 }
 
 /** A will as the store keeps it. */
-export interface StoredWill extends WillOrder {
+export interface StoredWill extends WillRequest {
   /** Identifies the will: each connection of the session has another one. Absent in rows of earlier versions. */
   readonly id?: string | undefined;
 }

@@ -5,7 +5,7 @@ import { Cancellation } from "../../../lib/cancellation.ts";
 import { type Logger, silentLogger } from "../../../lib/logger.ts";
 import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
 import { createMemoryStore } from "../../../store/memory/memory-store.ts";
-import type { Attachment, WillOrder } from "../../broker.ts";
+import type { Attachment, WillRequest } from "../../broker.ts";
 import { defaultEngineLimits } from "../../limits.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestEngine } from "../../testing/test-engine.ts";
@@ -19,7 +19,7 @@ const append = (): Promise<never> => Promise.reject(new BrokerError("chainUnreac
 /** More sessions than lines that the log may have. */
 const count = 100;
 
-const will: WillOrder = {
+const will: WillRequest = {
   delayMs: 0,
   call: { topic: "will", groupId: undefined, content: new Uint8Array([1]), extensions: [] },
   opensTopic: false,
@@ -35,8 +35,8 @@ function createRecorder(message: string): { readonly logger: Logger; readonly li
 async function attach(engine: TestEngine, expiryMs: number): Promise<readonly Attachment[]> {
   const defaults = { groupId: defaultGroupId, protocol: "MQTT", isClean: false, windowMax: 10 } as const;
   const all = Array.from({ length: count }, (_, index) => {
-    const order = { ...defaults, key: String(index), will, expiryMs, onConnected: () => {} };
-    return engine.broker.attach(order, new RecordingPeer());
+    const request = { ...defaults, key: String(index), will, expiryMs, onConnected: () => {} };
+    return engine.broker.attach(request, new RecordingPeer());
   });
   const [attachments] = await Promise.all([Promise.all(all), engine.clock.settle()]);
   return attachments;

@@ -5,9 +5,9 @@ import { TestCluster } from "../../testing/test-cluster.ts";
 it("lets new sessions begin at a node that ends no sessions, once another node has ended those that left it", async () => {
   const cluster = await TestCluster.start(2, { limits: { sessionsMax: 10 } });
   const { broker } = cluster.node(1 - (await cluster.findFollower()));
-  const order = { groupId: undefined, protocol: "MQTT", isClean: false, windowMax: 10, will: undefined } as const;
+  const request = { groupId: undefined, protocol: "MQTT", isClean: false, windowMax: 10, will: undefined } as const;
   const attach = (key: string) =>
-    cluster.run(broker.attach({ ...order, key, expiryMs: 600_000, onConnected: () => {} }, new RecordingPeer()));
+    cluster.run(broker.attach({ ...request, key, expiryMs: 600_000, onConnected: () => {} }, new RecordingPeer()));
   for (let number = 0; number < 110; number += 1) {
     (await attach(`c${number}`)).detach({ expiryMs: 1_000, isRegular: true });
   }

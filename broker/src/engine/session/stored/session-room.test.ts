@@ -2,7 +2,7 @@ import { BrokerError } from "@stele/wire";
 import { afterEach, expect, it } from "vitest";
 import type { Store } from "../../../ports/store.ts";
 import { createMemoryStore } from "../../../store/memory/memory-store.ts";
-import type { Attachment, AttachOrder, WillOrder } from "../../broker.ts";
+import type { Attachment, AttachRequest, WillRequest } from "../../broker.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestEngine, type TestEngineOptions } from "../../testing/test-engine.ts";
 
@@ -16,16 +16,16 @@ async function start(sessionsMax: number, options: TestEngineOptions = {}): Prom
   await engine.clock.advance(1_500);
 }
 
-async function attach(key: string, order: Partial<AttachOrder> = {}): Promise<Attachment> {
+async function attach(key: string, request: Partial<AttachRequest> = {}): Promise<Attachment> {
   const defaults = { groupId: undefined, protocol: "MQTT" as const, isClean: false, windowMax: 10, will: undefined };
   const rest = { expiryMs: 86_400_000, onConnected: () => {} };
-  const attached = engine.broker.attach({ key, ...defaults, ...rest, ...order }, new RecordingPeer());
+  const attached = engine.broker.attach({ key, ...defaults, ...rest, ...request }, new RecordingPeer());
   const [attachment] = await Promise.all([attached, engine.clock.settle()]);
   return attachment;
 }
 
-async function visit(key: string, order: Partial<AttachOrder> = {}): Promise<void> {
-  (await attach(key, order)).detach({ expiryMs: 86_400_000, isRegular: false });
+async function visit(key: string, request: Partial<AttachRequest> = {}): Promise<void> {
+  (await attach(key, request)).detach({ expiryMs: 86_400_000, isRegular: false });
   await engine.clock.settle();
 }
 
@@ -34,7 +34,7 @@ async function keys(): Promise<readonly string[]> {
   return all.map(({ session }) => session.key).toSorted();
 }
 
-const will: WillOrder = {
+const will: WillRequest = {
   delayMs: 50_000_000,
   call: { topic: "will", groupId: undefined, content: new Uint8Array([1]), extensions: [], mayBeEmpty: true },
   opensTopic: true,

@@ -1,7 +1,7 @@
 import { BrokerError } from "@stele/wire";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseTopicFilter } from "../../../domain/topic-filter.ts";
-import type { Attachment, AttachOrder, WillOrder } from "../../broker.ts";
+import type { Attachment, AttachRequest, WillRequest } from "../../broker.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestCluster } from "../../testing/test-cluster.ts";
 
@@ -12,13 +12,13 @@ beforeEach(async () => {
 });
 afterEach(() => cluster.stopAll());
 
-async function attach(node: number, order: Partial<AttachOrder> = {}): Promise<Attachment> {
+async function attach(node: number, request: Partial<AttachRequest> = {}): Promise<Attachment> {
   const defaults = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
   const rest = { will: undefined, expiryMs: 600_000, onConnected: () => {} };
-  return cluster.run(cluster.node(node).broker.attach({ ...defaults, ...rest, ...order }, new RecordingPeer()));
+  return cluster.run(cluster.node(node).broker.attach({ ...defaults, ...rest, ...request }, new RecordingPeer()));
 }
 
-const will: WillOrder = {
+const will: WillRequest = {
   delayMs: 0,
   call: { topic: "will", groupId: undefined, content: new Uint8Array([1]), extensions: [] },
   opensTopic: false,
@@ -39,8 +39,13 @@ describe.each(calls)("if %s of the sweep", (name) => {
     "comes after a caller has removed a filter of the session",
   ])("%s, the will is published once and the session ends in time", async (how) => {
     const attachment = await attach(1, { will });
-    const order = { filter: parseTopicFilter("a"), qos: 1, isNoLocal: false, isRetainAsPublished: false } as const;
-    await cluster.run(attachment.subscribe([{ ...order, identifier: undefined }]));
+    const sessionFilter = {
+      filter: parseTopicFilter("a"),
+      qos: 1,
+      isNoLocal: false,
+      isRetainAsPublished: false,
+    } as const;
+    await cluster.run(attachment.subscribe([{ ...sessionFilter, identifier: undefined }]));
     const { sessions } = cluster.shared.store;
     const call: (...given: never[]) => Promise<unknown> = sessions[name].bind(sessions);
     let isFirst = true;

@@ -5,12 +5,12 @@ import { createMemoryLedger } from "../../../ledger/memory/memory-ledger.ts";
 import { type Ledger, MayNotStartError } from "../../../ports/ledger.ts";
 import type { SessionId } from "../../../ports/session-store.ts";
 import { createMemoryStore } from "../../../store/memory/memory-store.ts";
-import type { Attachment, AttachOrder, WillOrder } from "../../broker.ts";
+import type { Attachment, AttachRequest, WillRequest } from "../../broker.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestEngine } from "../../testing/test-engine.ts";
 import { withSessions } from "../../testing/with-sessions.ts";
 
-const order: AttachOrder = {
+const request: AttachRequest = {
   groupId: defaultGroupId,
   protocol: "MQTT",
   key: "c",
@@ -24,9 +24,9 @@ const order: AttachOrder = {
 it("does not keep a timer for each former connection of a long-lived session", async () => {
   const engine = await TestEngine.start();
   const connect = async (): Promise<void> => {
-    const attached = engine.broker.attach(order, new RecordingPeer());
+    const attached = engine.broker.attach(request, new RecordingPeer());
     const [attachment] = await Promise.all([attached, engine.clock.settle()]);
-    attachment.detach({ expiryMs: order.expiryMs, isRegular: true });
+    attachment.detach({ expiryMs: request.expiryMs, isRegular: true });
     await engine.clock.advance(100);
   };
   await connect();
@@ -36,7 +36,7 @@ it("does not keep a timer for each former connection of a long-lived session", a
   await engine.stop();
 });
 
-const will: WillOrder = {
+const will: WillRequest = {
   delayMs: 0,
   call: { topic: "will", groupId: undefined, content: new Uint8Array([1]), extensions: [] },
   opensTopic: false,
@@ -49,9 +49,9 @@ it("a will is refused if its extensions leave no room for those that the broker 
   const connect = async (length: number): Promise<void> => {
     const extensions = [["svc-x", "x".repeat(length)]] as const;
     const own = { ...will, call: { ...will.call, extensions }, expiresAfterMs: 60_000 };
-    const attached = engine.broker.attach({ ...order, will: own }, new RecordingPeer());
+    const attached = engine.broker.attach({ ...request, will: own }, new RecordingPeer());
     const [attachment] = await Promise.all([attached, engine.clock.settle()]);
-    attachment.detach({ expiryMs: order.expiryMs, isRegular: false });
+    attachment.detach({ expiryMs: request.expiryMs, isRegular: false });
     await engine.clock.advance(1_000);
   };
   let published = 0;
@@ -78,13 +78,13 @@ it.each([
     const engine = await TestEngine.start({ limits: { publishKeysMax: 2, publishKeysPerSessionMax: 2 } });
     await engine.broker.open({ topic: "will", groupId: undefined });
     const connect = async (): Promise<Attachment> => {
-      const attached = engine.broker.attach({ ...order, isClean, will }, new RecordingPeer());
+      const attached = engine.broker.attach({ ...request, isClean, will }, new RecordingPeer());
       const [attachment] = await Promise.all([attached, engine.clock.settle()]);
       return attachment;
     };
     let attachment = await connect();
     for (let count = 0; count < 10; count += 1) {
-      if (how === "lost") attachment.detach({ expiryMs: order.expiryMs, isRegular: false });
+      if (how === "lost") attachment.detach({ expiryMs: request.expiryMs, isRegular: false });
       await engine.clock.advance(2_000);
       attachment = await connect();
     }
@@ -103,9 +103,9 @@ it("publishes a will although callers have used up the room for publish keys", a
   }
   const { sequence } = await engine.broker.state({ topic: "will", groupId: undefined });
   expect(sequence).toBe(10);
-  const attached = engine.broker.attach({ ...order, will }, new RecordingPeer());
+  const attached = engine.broker.attach({ ...request, will }, new RecordingPeer());
   const [attachment] = await Promise.all([attached, engine.clock.settle()]);
-  attachment.detach({ expiryMs: order.expiryMs, isRegular: false });
+  attachment.detach({ expiryMs: request.expiryMs, isRegular: false });
   await engine.clock.advance(5_000);
   expect((await engine.broker.state({ topic: "will", groupId: undefined })).sequence).toBe(11);
   await engine.stop();
@@ -121,8 +121,8 @@ describe.each([
   ],
 ])("a will whose publish was refused with %s", (_refusal, refusal) => {
   it.each([
-    ["lost", "in the store", order.expiryMs],
-    ["taken over", "in the store", order.expiryMs],
+    ["lost", "in the store", request.expiryMs],
+    ["taken over", "in the store", request.expiryMs],
     ["lost", "only in memory", 0],
     ["taken over", "only in memory", 0],
   ])("is published once, later, when its connection was %s and its session %s", async (how, _, expiryMs) => {
@@ -135,11 +135,11 @@ describe.each([
     const ledger = createMemoryLedger({ groupId: defaultGroupId, chain: engine.chain, isFinal: true });
     await ledger.start();
     await engine.broker.open({ topic: "will", groupId: undefined });
-    const attached = engine.broker.attach({ ...order, expiryMs, will }, new RecordingPeer());
+    const attached = engine.broker.attach({ ...request, expiryMs, will }, new RecordingPeer());
     const [attachment] = await Promise.all([attached, engine.clock.settle()]);
     refuses = true;
     if (how === "lost") attachment.detach({ expiryMs, isRegular: false });
-    else await Promise.all([engine.broker.attach(order, new RecordingPeer()), engine.clock.settle()]);
+    else await Promise.all([engine.broker.attach(request, new RecordingPeer()), engine.clock.settle()]);
     await engine.clock.advance(20_000);
     refuses = false;
     await engine.clock.advance(20_000);
@@ -164,8 +164,8 @@ describe("a will of a session only in memory that a busy broker refused", () => 
   });
   afterEach(() => engine.stop());
 
-  async function connect(given: Partial<AttachOrder>): Promise<Attachment> {
-    const attached = engine.broker.attach({ ...order, expiryMs: 0, ...given }, new RecordingPeer());
+  async function connect(given: Partial<AttachRequest>): Promise<Attachment> {
+    const attached = engine.broker.attach({ ...request, expiryMs: 0, ...given }, new RecordingPeer());
     const [attachment] = await Promise.all([attached, engine.clock.settle()]);
     return attachment;
   }
@@ -208,7 +208,7 @@ it("a will of a session only in memory is not published again if its publish tim
   await ledger.start();
   await engine.broker.open({ topic: "will", groupId: undefined });
   isDeaf = true;
-  const attached = engine.broker.attach({ ...order, expiryMs: 0, will }, new RecordingPeer());
+  const attached = engine.broker.attach({ ...request, expiryMs: 0, will }, new RecordingPeer());
   const [attachment] = await Promise.all([attached, engine.clock.settle()]);
   attachment.detach({ expiryMs: 0, isRegular: false });
   await engine.clock.advance(100_000);
@@ -234,7 +234,7 @@ it.each([
   const long = { ...will, call: { ...will.call, content: new Uint8Array(65_536) } };
   for (let count = 0; count < 84; count += 1) {
     const key = String(count % 4);
-    const attached = engine.broker.attach({ ...order, key, expiryMs, will: long }, new RecordingPeer());
+    const attached = engine.broker.attach({ ...request, key, expiryMs, will: long }, new RecordingPeer());
     await Promise.all([attached, engine.clock.settle()]);
   }
   refuses = false;
@@ -250,7 +250,7 @@ it("drops damaged sessions that are due, and ends the other due sessions after t
   const engine = await TestEngine.start({ store: withSessions(memory, { findSession }) });
   const expiryMs = 20_000;
   for (let count = 0; count < 150; count += 1) {
-    const attached = engine.broker.attach({ ...order, expiryMs, key: String(count) }, new RecordingPeer());
+    const attached = engine.broker.attach({ ...request, expiryMs, key: String(count) }, new RecordingPeer());
     const [attachment] = await Promise.all([attached, engine.clock.settle()]);
     if (count < 120) damaged.add(attachment.session.id as SessionId); // A session's identifier.
     attachment.detach({ expiryMs, isRegular: true });
@@ -264,7 +264,7 @@ it("drops damaged sessions that are due, and ends the other due sessions after t
 it("a broker on a restored backup publishes no will and ends no stored session until it is activated", async () => {
   const engine = await TestEngine.start();
   await engine.broker.open({ topic: "will", groupId: undefined });
-  const attached = engine.broker.attach({ ...order, will: { ...will, delayMs: 5_000 } }, new RecordingPeer());
+  const attached = engine.broker.attach({ ...request, will: { ...will, delayMs: 5_000 } }, new RecordingPeer());
   const [attachment] = await Promise.all([attached, engine.clock.settle()]);
   attachment.detach({ expiryMs: 10_000, isRegular: false });
   await engine.clock.settle();

@@ -8,7 +8,7 @@ import { pause } from "../../../lib/pause.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { endsAt, type SessionId, type SessionKey, type StoredSession } from "../../../ports/session-store.ts";
 import type { Store } from "../../../ports/store.ts";
-import type { WillOrder } from "../../broker.ts";
+import type { WillRequest } from "../../broker.ts";
 import { type Connected, willBytes } from "../connected.ts";
 import { decodeWill, type StoredWill } from "./session-codec.ts";
 import { createSessionLog } from "./session-log.ts";
@@ -123,7 +123,7 @@ export class SessionSweeper {
   }
 
   /** Publishes the will of a session that was only in memory, in the background. Never rejects. */
-  async publishUnstored({ name, session, ownedBy }: Connected, will: WillOrder): Promise<void> {
+  async publishUnstored({ name, session, ownedBy }: Connected, will: WillRequest): Promise<void> {
     const tried = { name, bytes: willBytes(will), delayMs: will.delayMs };
     const isPublished = await this.#tries.run(tried, () => this.#parts.wills.publish(will, ownedBy));
     if (!isPublished) this.#log.warn("will not published", { sessionId: session.id });

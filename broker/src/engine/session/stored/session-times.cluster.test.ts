@@ -1,7 +1,7 @@
 import { BrokerError } from "@stele/wire";
 import { afterEach, expect, it } from "vitest";
 import type { Ledger } from "../../../ports/ledger.ts";
-import type { WillOrder } from "../../broker.ts";
+import type { WillRequest } from "../../broker.ts";
 import { contentsOnChain } from "../../testing/node-troubles.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestCluster } from "../../testing/test-cluster.ts";
@@ -12,14 +12,14 @@ afterEach(() => cluster.stopAll());
 interface Visit {
   readonly key: string;
   readonly expiryMs: number;
-  readonly will?: WillOrder;
+  readonly will?: WillRequest;
 }
 
 /** Connects a client to a node, and disconnects it. Returns whether the client had a session. */
 async function visit(node: number, { key, expiryMs, will }: Visit): Promise<boolean> {
   const defaults = { groupId: undefined, protocol: "MQTT", isClean: false, windowMax: 10, will } as const;
-  const order = { ...defaults, key, expiryMs, onConnected: () => {} };
-  const attachment = await cluster.run(cluster.node(node).broker.attach(order, new RecordingPeer()));
+  const request = { ...defaults, key, expiryMs, onConnected: () => {} };
+  const attachment = await cluster.run(cluster.node(node).broker.attach(request, new RecordingPeer()));
   attachment.detach({ expiryMs, isRegular: will === undefined });
   return attachment.isPresent;
 }
@@ -74,10 +74,10 @@ it.each([0, 250, 500, 750])(
     await visit(keeper, { key: "first", expiryMs: 200_000 }); // From now on, the session time passes.
     const call = { topic: "wills", groupId: undefined, content: new TextEncoder().encode("gone"), extensions: [] };
     const will = { delayMs: 5_000, call, opensTopic: false, expiresAfterMs: undefined };
-    const order = { groupId: undefined, protocol: "MQTT", isClean: false, windowMax: 10, key: "c", will } as const;
+    const request = { groupId: undefined, protocol: "MQTT", isClean: false, windowMax: 10, key: "c", will } as const;
     const attached = cluster
       .node(other)
-      .broker.attach({ ...order, expiryMs: 60_000, onConnected: () => {} }, new RecordingPeer());
+      .broker.attach({ ...request, expiryMs: 60_000, onConnected: () => {} }, new RecordingPeer());
     await cluster.run(attached);
     await cluster.clock.advance(1_000 + offsetMs);
     const stoppedAt = cluster.clock.now();

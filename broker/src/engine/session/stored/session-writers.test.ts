@@ -29,8 +29,8 @@ afterEach(async () => {
 
 async function subscribe(groupId: string): Promise<RecordingPeer> {
   const peer = new RecordingPeer();
-  const order = { groupId, protocol: "MQTT", key: "c", isClean: false, windowMax: 10, will: undefined } as const;
-  const attached = broker.attach({ ...order, expiryMs: 60_000, onConnected: () => {} }, peer);
+  const request = { groupId, protocol: "MQTT", key: "c", isClean: false, windowMax: 10, will: undefined } as const;
+  const attached = broker.attach({ ...request, expiryMs: 60_000, onConnected: () => {} }, peer);
   const [{ subscribe: add }] = await Promise.all([attached, clock.settle()]);
   const filter = { filter: parseTopicFilter("a"), qos: 2, isNoLocal: false, isRetainAsPublished: false } as const;
   await Promise.all([add([{ ...filter, identifier: undefined }]), clock.settle()]);

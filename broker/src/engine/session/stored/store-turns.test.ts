@@ -17,7 +17,7 @@ import { LaterReads } from "./later-reads.ts";
 const count = 30;
 const runningMax = 5;
 const filter = parseTopicFilter("a");
-const order = { filter, qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+const sessionFilter = { filter, qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
 
 /** Counts the calls that run at once, each of which takes 10 ms. */
 class Gauge {
@@ -55,15 +55,15 @@ function beginAll(engine: TestEngine): void {
   const stream = { filters: ["a"], acknowledges: true, offset: undefined };
   for (let index = 0; index < count; index += 1) {
     const key = `00000000-0000-4000-8000-${String(index).padStart(12, "9")}`;
-    const order = { ...defaults, key, stream, expiryMs: 60_000, onConnected: () => {} };
-    void engine.broker.attach(order, new RecordingPeer());
+    const request = { ...defaults, key, stream, expiryMs: 60_000, onConnected: () => {} };
+    void engine.broker.attach(request, new RecordingPeer());
   }
 }
 
 type Act = (engine: TestEngine, attachments: readonly Attachment[]) => void;
 
 const flows: readonly [string, keyof SessionStore, Act][] = [
-  ["subscribe", "saveSessionFilters", (_, all) => all.forEach((one) => void one.subscribe([order]))],
+  ["subscribe", "saveSessionFilters", (_, all) => all.forEach((one) => void one.subscribe([sessionFilter]))],
   ["unsubscribe", "saveSessionFilters", (_, all) => all.forEach((one) => void one.unsubscribe([filter]))],
   ["leave", "detachSession", (_, all) => all.forEach((one) => one.detach({ expiryMs: 60_000, isRegular: true }))],
   ["end", "removeSession", (_, all) => all.forEach((one) => void one.end())],

@@ -2,7 +2,7 @@ import { BrokerError } from "@stele/wire";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { parseTopicFilter } from "../../../domain/topic-filter.ts";
 import { createDeferred } from "../../../lib/deferred.ts";
-import type { Attachment, WillOrder } from "../../broker.ts";
+import type { Attachment, WillRequest } from "../../broker.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestEngine } from "../../testing/test-engine.ts";
 
@@ -17,17 +17,17 @@ afterEach(() => engine.stop());
 async function attach(
   key: string,
   peer: RecordingPeer,
-  { qos, will }: { readonly qos: 1 | 2; readonly will?: WillOrder },
+  { qos, will }: { readonly qos: 1 | 2; readonly will?: WillRequest },
 ): Promise<Attachment> {
-  const order = { groupId: undefined, protocol: "MQTT", key, isClean: false, windowMax: 10, will } as const;
-  const attached = engine.broker.attach({ ...order, expiryMs: 60_000, onConnected: () => {} }, peer);
+  const request = { groupId: undefined, protocol: "MQTT", key, isClean: false, windowMax: 10, will } as const;
+  const attached = engine.broker.attach({ ...request, expiryMs: 60_000, onConnected: () => {} }, peer);
   const [attachment] = await Promise.all([attached, engine.clock.settle()]);
   const how = { qos, isNoLocal: false, isRetainAsPublished: false, identifier: undefined };
   await attachment.subscribe([{ filter: parseTopicFilter("a"), ...how }]);
   return attachment;
 }
 
-function willTo(topic: string): WillOrder {
+function willTo(topic: string): WillRequest {
   const call = { topic, groupId: undefined, content: new Uint8Array(), extensions: [], mayBeEmpty: true };
   return { delayMs: 0, call, opensTopic: true, expiresAfterMs: undefined };
 }

@@ -1,6 +1,6 @@
 import { BrokerError } from "@stele/wire";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { WillOrder } from "../../broker.ts";
+import type { WillRequest } from "../../broker.ts";
 import { createDeferred } from "../../../lib/deferred.ts";
 import type { SessionId } from "../../../ports/session-store.ts";
 import { contentsOnChain } from "../../testing/node-troubles.ts";
@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => cluster.stopAll());
 
-const will: WillOrder = {
+const will: WillRequest = {
   delayMs: 0,
   call: { topic: "wills", groupId: undefined, content: new TextEncoder().encode("gone"), extensions: [] },
   opensTopic: false,
@@ -23,10 +23,10 @@ const will: WillOrder = {
 };
 
 it("publishes a will once if its node is killed after it recorded the will's name, and starts again before its membership expires", async () => {
-  const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
+  const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
   const rest = { will, expiryMs: 600_000, onConnected: () => {} };
   const keeper = await cluster.findFollower();
-  const attached = cluster.node(keeper).broker.attach({ ...order, ...rest }, new RecordingPeer());
+  const attached = cluster.node(keeper).broker.attach({ ...request, ...rest }, new RecordingPeer());
   const attachment = await cluster.run(attached);
   const { store } = cluster.shared;
   const record = store.recordPublishKeys.bind(store);
@@ -48,11 +48,11 @@ it.each([
   ["another node", 1],
   ["its node", 0],
 ])("publishes the will of a connection if %s took its session and was killed at once (%i)", async (_, step) => {
-  const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
+  const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
   const rest = { expiryMs: 600_000, onConnected: () => {} };
   const keeper = await cluster.findFollower();
   const taker = (keeper + step) % 2;
-  await cluster.run(cluster.node(keeper).broker.attach({ ...order, ...rest, will }, new RecordingPeer()));
+  await cluster.run(cluster.node(keeper).broker.attach({ ...request, ...rest, will }, new RecordingPeer()));
   const { sessions } = cluster.shared.store;
   const claim = sessions.claimSession.bind(sessions);
   sessions.claimSession = async (claimed) => {
@@ -61,7 +61,7 @@ it.each([
     cluster.kill(taker);
     return answer;
   };
-  void cluster.node(taker).broker.attach({ ...order, ...rest, will: undefined }, new RecordingPeer());
+  void cluster.node(taker).broker.attach({ ...request, ...rest, will: undefined }, new RecordingPeer());
   await cluster.clock.advance(60_000);
   expect(contentsOnChain(cluster)).toEqual(["gone"]);
 });
@@ -70,10 +70,10 @@ it.each([
   ["another node", 1],
   ["its node", 0],
 ])("publishes the will of a connection if %s took its session and lost the store's answer (%i)", async (_, step) => {
-  const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
+  const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
   const rest = { expiryMs: 600_000, onConnected: () => {} };
   const keeper = await cluster.findFollower();
-  await cluster.run(cluster.node(keeper).broker.attach({ ...order, ...rest, will }, new RecordingPeer()));
+  await cluster.run(cluster.node(keeper).broker.attach({ ...request, ...rest, will }, new RecordingPeer()));
   const { sessions } = cluster.shared.store;
   const claim = sessions.claimSession.bind(sessions);
   sessions.claimSession = async (claimed) => {
@@ -82,7 +82,7 @@ it.each([
     throw new BrokerError("storeUnreachable");
   };
   const { broker } = cluster.node((keeper + step) % 2);
-  const attached = broker.attach({ ...order, ...rest, will: undefined }, new RecordingPeer());
+  const attached = broker.attach({ ...request, ...rest, will: undefined }, new RecordingPeer());
   await expect(cluster.run(attached)).rejects.toMatchObject({ code: 200207 });
   await cluster.clock.advance(60_000);
   expect(contentsOnChain(cluster)).toEqual(["gone"]);
@@ -91,11 +91,11 @@ it.each([
 it.each(["before", "after"])(
   "keeps a will that its node publishes from the other node if an attach fails %s the answer to the claim that took the will",
   async (when) => {
-    const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
+    const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
     const rest = { expiryMs: 600_000, onConnected: () => {} };
     const { broker } = cluster.node(await cluster.findFollower());
     const { store } = cluster.shared;
-    await cluster.run(broker.attach({ ...order, ...rest, will }, new RecordingPeer()));
+    await cluster.run(broker.attach({ ...request, ...rest, will }, new RecordingPeer()));
     const record = store.recordPublishKeys.bind(store);
     const recording = createDeferred<void>();
     store.recordPublishKeys = async (claims) => {
@@ -111,9 +111,9 @@ it.each(["before", "after"])(
       if (when === "before") await answering.promise;
       return answer;
     };
-    const attached = broker.attach({ ...order, ...rest, will: undefined }, new RecordingPeer());
+    const attached = broker.attach({ ...request, ...rest, will: undefined }, new RecordingPeer());
     await cluster.clock.advance(100);
-    const lost = broker.attach({ ...order, ...rest, key: "lost", will: undefined }, new RecordingPeer());
+    const lost = broker.attach({ ...request, ...rest, key: "lost", will: undefined }, new RecordingPeer());
     await expect(cluster.run(lost)).rejects.toMatchObject({ code: 200207 });
     await cluster.clock.advance(4_000);
     answering.resolve();
@@ -137,11 +137,11 @@ it.each([
 ])(
   "publishes the will of a connection whose session $taker took when it was cut off for $cutOffMs ms (delay of $delayMs ms)",
   async ({ step, delayMs, cutOffMs }) => {
-    const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
+    const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
     const rest = { expiryMs: 600_000, onConnected: () => {} };
     const keeper = await cluster.findFollower();
     const peer = new LeavingPeer({ isRegular: false });
-    const own = { ...order, ...rest, will: { ...will, delayMs } };
+    const own = { ...request, ...rest, will: { ...will, delayMs } };
     peer.attachment = await cluster.run(cluster.node(keeper).broker.attach(own, peer));
     const { gate, broker } = cluster.node((keeper + step) % 2);
     const { sessions } = cluster.shared.store;
@@ -154,7 +154,7 @@ it.each([
       gate.heal();
       return answer;
     };
-    const attached = broker.attach({ ...order, ...rest, will: undefined }, new RecordingPeer());
+    const attached = broker.attach({ ...request, ...rest, will: undefined }, new RecordingPeer());
     await expect(cluster.run(attached)).rejects.toMatchObject({ code: 200207 });
     await cluster.clock.advance(60_000);
     expect(contentsOnChain(cluster)).toEqual(["gone"]);

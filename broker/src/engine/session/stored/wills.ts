@@ -8,7 +8,7 @@ import { MayNotStartError } from "../../../ports/ledger.ts";
 import type { Access } from "../../access/access.ts";
 import type { Caller } from "../../access/caller.ts";
 import { CountedOpening, type TopicQuota } from "../../access/topic-quota.ts";
-import type { OnSettled, PublishCall, PublishOutcome, WillOrder } from "../../broker.ts";
+import type { OnSettled, PublishCall, PublishOutcome, WillRequest } from "../../broker.ts";
 import type { Groups } from "../../group.ts";
 import type { ReleaseCall } from "../../key-session.ts";
 import { createSessionLog } from "./session-log.ts";
@@ -51,7 +51,7 @@ export class Wills {
   }
 
   /** Checks a will with all extensions that it is published with: when it is due, nobody is left who could change it. @throws BrokerError as `Inlet.check`. */
-  check(will: WillOrder): void {
+  check(will: WillRequest): void {
     this.#parts.inlet.check({ ...will.call, key: "will", extensions: this.#extensionsOf(will) });
   }
 
@@ -59,7 +59,7 @@ export class Wills {
    * Publishes a will. Returns whether it is settled: published, or refused for a reason that does not pass by itself. Never rejects. A will with a name is
    * published once, however often and at however many nodes this is called. A will without a name is also settled if its fate is unknown.
    */
-  async publish(will: WillOrder, owner: string, name?: WillName): Promise<boolean> {
+  async publish(will: WillRequest, owner: string, name?: WillName): Promise<boolean> {
     const { access, logger } = this.#parts;
     const caller: Caller = {
       principal: access.recall(owner),
@@ -84,7 +84,7 @@ export class Wills {
   }
 
   /** Frees the name of a will that nobody publishes again, so that the names of wills do not use up the room for publish keys. Never rejects. */
-  async forget({ call: { groupId } }: WillOrder, name: WillName): Promise<void> {
+  async forget({ call: { groupId } }: WillRequest, name: WillName): Promise<void> {
     const { inlet, logger } = this.#parts;
     try {
       await inlet.release({ groupId, ...name });
@@ -115,7 +115,7 @@ export class Wills {
   }
 
   /** The extensions with the time at which the will expires, counted from now. */
-  #extensionsOf({ call, expiresAfterMs }: WillOrder): Extensions {
+  #extensionsOf({ call, expiresAfterMs }: WillRequest): Extensions {
     if (expiresAfterMs === undefined) return call.extensions;
     const { clock, extensionPrefix } = this.#parts;
     return [...call.extensions, [extensionPrefix + sessionMarks.expiresAt, String(clock.now() + expiresAfterMs)]];

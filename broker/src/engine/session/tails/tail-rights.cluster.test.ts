@@ -41,8 +41,8 @@ async function addKey(role: string, expiresAt?: number): Promise<{ readonly id: 
 
 async function tail(caller: Caller, topic: string): Promise<RecordingPeer> {
   const peer = new RecordingPeer();
-  const order = { groupId: undefined, filters: [topic], after: undefined, lastEventId: undefined };
-  await cluster.run(cluster.node(0).calls.tail(caller, { ...order, onConnected: () => {} }, peer));
+  const call = { groupId: undefined, filters: [topic], after: undefined, lastEventId: undefined };
+  await cluster.run(cluster.node(0).calls.tail(caller, { ...call, onConnected: () => {} }, peer));
   return peer;
 }
 

@@ -2,7 +2,7 @@ import { BrokerError, isBrokerError, parseEventId, parseTime, quote } from "@ste
 import { beforeBlock, blockOf, endOfBlock, type Position, positionZero } from "../../../domain/position.ts";
 import type { TopicName } from "../../../domain/topic-name.ts";
 import { reorganisationBlocksMax } from "../../../ports/store.ts";
-import type { StartPosition, TailOrder, TailStart } from "../../broker.ts";
+import type { StartPosition, TailCall, TailStart } from "../../broker.ts";
 import type { Group } from "../../group.ts";
 import { illegalPlace } from "../../illegal-place.ts";
 import type { FindStart } from "../session-parts.ts";
@@ -11,7 +11,7 @@ export interface TailStartParts {
   readonly findStart: FindStart;
 }
 
-type Named = Pick<TailOrder, "after" | "lastEventId">;
+type Named = Pick<TailCall, "after" | "lastEventId">;
 
 interface Asked extends Named {
   /** Whether the caller may name an event of a topic. */
@@ -26,15 +26,15 @@ const last = "OFFSET_LAST";
 const blockPlace = /^@(0|[1-9]\d{0,9})(?:\.([1-9]\d{0,9}))?$/;
 
 /**
- * Replaces a time in `after` by the place in the chain. Asks the chain, which may answer late or never. Returns an order without a time as it is.
+ * Replaces a time in `after` by the place in the chain. Asks the chain, which may answer late or never. Returns a call without a time as it is.
  * @throws BrokerError 200001, 200205.
  */
-export async function withPlace<Order extends Named>(group: Group, order: Order, signal: AbortSignal): Promise<Order> {
-  const { after, lastEventId } = order;
-  if (!isBlank(lastEventId) || isBlank(after)) return order;
+export async function withPlace<Call extends Named>(group: Group, call: Call, signal: AbortSignal): Promise<Call> {
+  const { after, lastEventId } = call;
+  if (!isBlank(lastEventId) || isBlank(after)) return call;
   const time = parseTime(after);
   if (Number.isNaN(time)) throw new BrokerError("parameterInvalid", { details: `${quote(after)} is not a valid time` });
-  return time === undefined ? order : { ...order, after: await findTime(group, time, signal) };
+  return time === undefined ? call : { ...call, after: await findTime(group, time, signal) };
 }
 
 /**

@@ -142,9 +142,9 @@ class Reader {
     const peer = this.#peer;
     this.#node = found;
     const onConnected = (session: TailSession, start: TailStart): void => peer.begin(session, start);
-    const order = { groupId: undefined, filters: ["#"], after: this.#after, lastEventId: this.#lastId, onConnected };
+    const call = { groupId: undefined, filters: ["#"], after: this.#after, lastEventId: this.#lastId, onConnected };
     const open = async (): Promise<void> => {
-      const attachment = await found.broker.tail(order, peer);
+      const attachment = await found.broker.tail(call, peer);
       if (this.#peer === peer) this.#attachment = attachment;
       else void attachment.end().catch(() => undefined);
     };

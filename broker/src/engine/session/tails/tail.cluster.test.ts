@@ -42,8 +42,8 @@ class TailPeer extends RecordingPeer {
 async function tail(node: number, lastEventId?: string) {
   const peer = new TailPeer();
   const onConnected = (_: unknown, from: TailStart): void => void (peer.start = from);
-  const order = { groupId: undefined, filters: ["a"], after: undefined, lastEventId, onConnected };
-  const attachment = await cluster.run(cluster.node(node).broker.tail(order, peer));
+  const call = { groupId: undefined, filters: ["a"], after: undefined, lastEventId, onConnected };
+  const attachment = await cluster.run(cluster.node(node).broker.tail(call, peer));
   return Object.assign(peer, { end: () => cluster.run(attachment.end()) });
 }
 
@@ -56,8 +56,8 @@ it("a tail that begins at a time is refused if the chain does not answer", async
   await publish("1");
   isSilent = true;
   let code: unknown;
-  const order = { groupId: undefined, filters: ["a"], after: "1970-01-01T00:00:00Z", lastEventId: undefined };
-  const opened = cluster.node(0).broker.tail({ ...order, onConnected: () => {} }, new TailPeer());
+  const call = { groupId: undefined, filters: ["a"], after: "1970-01-01T00:00:00Z", lastEventId: undefined };
+  const opened = cluster.node(0).broker.tail({ ...call, onConnected: () => {} }, new TailPeer());
   opened.catch((error: { readonly code?: number }) => (code = error.code));
   await cluster.clock.advance(20_000);
   expect(code).toBe(200_205);
@@ -84,9 +84,9 @@ it("a tail continues at any other node, and leaves no session behind", async () 
 it("a tail reports whether its node can reach the database", async () => {
   const tails: { readonly isStuck: boolean }[] = [];
   for (const index of [0, 1, 2]) {
-    const order = { groupId: undefined, filters: ["a"], after: undefined, lastEventId: undefined };
+    const call = { groupId: undefined, filters: ["a"], after: undefined, lastEventId: undefined };
     const onConnected = (session: { readonly isStuck: boolean }): void => void tails.push(session);
-    await cluster.run(cluster.node(index).broker.tail({ ...order, onConnected }, new TailPeer()));
+    await cluster.run(cluster.node(index).broker.tail({ ...call, onConnected }, new TailPeer()));
   }
   const stuck = (): readonly boolean[] => tails.map(({ isStuck }) => isStuck);
   const { gate } = cluster.node(1);

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { BrokerError } from "@stele/wire";
 import { anonymous, type Owner } from "../../access/caller.ts";
 import { allowAll, type Policy } from "../../access/policy.ts";
-import type { OriginSource, TailOrder, TailStart } from "../../broker.ts";
+import type { OriginSource, TailCall, TailStart } from "../../broker.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestEngine, type TestEngineOptions } from "../../testing/test-engine.ts";
 
@@ -27,7 +27,7 @@ async function start(options: TestEngineOptions = {}): Promise<void> {
 beforeEach(() => start());
 afterEach(() => engine.stop());
 
-async function tail(order: Partial<TailOrder> = {}): Promise<TailPeer & { end(): Promise<void> }> {
+async function tail(call: Partial<TailCall> = {}): Promise<TailPeer & { end(): Promise<void> }> {
   const peer = new TailPeer();
   const opened = engine.broker.tail(
     {
@@ -40,7 +40,7 @@ async function tail(order: Partial<TailOrder> = {}): Promise<TailPeer & { end():
         peer.origins = origins;
         peer.wake = () => session.wake();
       },
-      ...order,
+      ...call,
     },
     peer,
   );

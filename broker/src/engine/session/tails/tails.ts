@@ -1,7 +1,7 @@
 import type { Randomness } from "../../../ports/randomness.ts";
 import type { Access } from "../../access/access.ts";
 import type { Caller } from "../../access/caller.ts";
-import type { Attachment, ConnectedSession, StartPosition, TailOrder, TailStart } from "../../broker.ts";
+import type { Attachment, ConnectedSession, StartPosition, TailCall, TailStart } from "../../broker.ts";
 import type { Group, Groups } from "../../group.ts";
 import type { Peer, TailSession } from "../peer.ts";
 import type { Sessions } from "../sessions.ts";
@@ -23,14 +23,14 @@ export class Tails {
   }
 
   /** @throws what {@link Sessions.attach} throws for a stream, and BrokerError 100300 to 100304 and 200205 for the start. */
-  async open(caller: Caller, asked: TailOrder, peer: Peer): Promise<Attachment> {
+  async open(caller: Caller, asked: TailCall, peer: Peer): Promise<Attachment> {
     const { sessions, groups, randomness, access } = this.#parts;
     const group = groups.get(asked.groupId);
-    const order = await withPlace(group, asked, caller.signal);
+    const call = await withPlace(group, asked, caller.signal);
     const mayFind = access.finderFor(caller);
     let start: (TailStart & StartPosition) | undefined;
     const findStart = async (): Promise<StartPosition> => {
-      start = await findTailStart(this.#parts, group, { ...order, mayFind });
+      start = await findTailStart(this.#parts, group, { ...call, mayFind });
       return start;
     };
     return sessions.attach(
@@ -45,9 +45,9 @@ export class Tails {
         expiryMs: 0,
         onConnected: ({ session }) => {
           if (start === undefined) throw new Error("a tail began without a start");
-          order.onConnected(toTailSession(session, group), start, group.origins);
+          call.onConnected(toTailSession(session, group), start, group.origins);
         },
-        stream: { filters: order.filters, acknowledges: false, offset: undefined, findStart },
+        stream: { filters: call.filters, acknowledges: false, offset: undefined, findStart },
       },
       peer,
     );

@@ -170,10 +170,10 @@ describe("reads", () => {
 
   it("finds sessions, and shows one with its filters and its lag", async () => {
     const filters = [{ ...sessionFilter, filter: parseTopicFilter("+") }];
-    const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, expiryMs: 60_000 } as const;
+    const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, expiryMs: 60_000 } as const;
     const peer = new RecordingPeer();
     const rest = { windowMax: 10, will: undefined, onConnected: () => {} };
-    const attached = engine.broker.attach({ ...order, ...rest }, peer);
+    const attached = engine.broker.attach({ ...request, ...rest }, peer);
     const [attachment] = await Promise.all([attached, engine.clock.settle()]);
     await attachment.subscribe(filters);
     await engine.publish("together", "4");

@@ -34,10 +34,10 @@ afterAll(async () => {
 });
 
 async function attach(): Promise<void> {
-  const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, expiryMs: 60_000 } as const;
+  const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, expiryMs: 60_000 } as const;
   const rest = { windowMax: 10, will: undefined, onConnected: () => {} };
   const [attachment] = await Promise.all([
-    engine.broker.attach({ ...order, ...rest }, new RecordingPeer()),
+    engine.broker.attach({ ...request, ...rest }, new RecordingPeer()),
     engine.clock.settle(),
   ]);
   const filter = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;

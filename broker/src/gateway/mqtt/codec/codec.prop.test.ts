@@ -51,9 +51,9 @@ function readByOracle(bytes: Buffer, level: ProtocolVersion): mqttPacket.Packet[
 
 describe("another implementation reads what we encode", () => {
   it("topic, payload, flags and packet identifier of a PUBLISH", () => {
-    const order = fc.record({ topic, payload: binary, qos, packetId, isRetained: fc.boolean() });
+    const fields = fc.record({ topic, payload: binary, qos, packetId, isRetained: fc.boolean() });
     fc.assert(
-      fc.property(order, publishProperties, version, (publish, properties, level) => {
+      fc.property(fields, publishProperties, version, (publish, properties, level) => {
         const [read] = readByOracle(encodePublish({ ...publish, properties }, level), level);
         expect(read).toMatchObject({
           cmd: "publish",
@@ -96,9 +96,9 @@ describe("another implementation reads what we encode", () => {
 
 describe("our decoder", () => {
   it("decodes every PUBLISH that we encode, even if its bytes arrive in two pieces, cut at any place", () => {
-    const order = fc.record({ topic, payload: binary, qos, packetId, isRetained: fc.boolean() });
+    const fields = fc.record({ topic, payload: binary, qos, packetId, isRetained: fc.boolean() });
     fc.assert(
-      fc.property(fc.tuple(order, publishProperties, version, fc.nat()), ([publish, properties, level, cut]) => {
+      fc.property(fc.tuple(fields, publishProperties, version, fc.nat()), ([publish, properties, level, cut]) => {
         const bytes = encodePublish({ ...publish, properties }, level);
         const at = cut % bytes.length;
         const packets: ClientPacket[] = [];

@@ -3,7 +3,7 @@ import { encodeProperties } from "./encode-properties.ts";
 import { type AcknowledgementType, packetType, type ProtocolVersion, type QoS } from "./packet.ts";
 import { NO_PROPERTIES, type Properties } from "./properties.ts";
 
-export interface ConnackOrder {
+export interface ConnackFields {
   readonly isSessionPresent: boolean;
   /** The reason code of 5.0, or the return code of 3.1.1. */
   readonly reasonCode: number;
@@ -11,8 +11,8 @@ export interface ConnackOrder {
 }
 
 /** Encodes CONNACK (section 3.2). 3.1.1 has no properties: they are left out. */
-export function encodeConnack(order: ConnackOrder, version: ProtocolVersion): Buffer {
-  const { isSessionPresent, reasonCode, properties = NO_PROPERTIES } = order;
+export function encodeConnack(fields: ConnackFields, version: ProtocolVersion): Buffer {
+  const { isSessionPresent, reasonCode, properties = NO_PROPERTIES } = fields;
   const encoded = version === 5 ? encodeProperties(properties) : undefined;
   const writer = begin(packetType.connack, 2 + (encoded?.byteLength ?? 0));
   writer.writeByte(isSessionPresent ? 1 : 0);
@@ -21,7 +21,7 @@ export function encodeConnack(order: ConnackOrder, version: ProtocolVersion): Bu
   return writer.bytes;
 }
 
-export interface PublishOrder {
+export interface PublishFields {
   readonly topic: string;
   readonly payload: Buffer;
   readonly qos: QoS;
@@ -33,12 +33,12 @@ export interface PublishOrder {
 }
 
 /** Encodes PUBLISH (section 3.3). */
-export function encodePublish(order: PublishOrder, version: ProtocolVersion): Buffer {
-  const { topic, payload, qos, packetId = 0, properties = NO_PROPERTIES } = order;
+export function encodePublish(fields: PublishFields, version: ProtocolVersion): Buffer {
+  const { topic, payload, qos, packetId = 0, properties = NO_PROPERTIES } = fields;
   const topicBytes = Buffer.byteLength(topic);
   const encoded = version === 5 ? encodeProperties(properties) : undefined;
   const length = 2 + topicBytes + (qos === 0 ? 0 : 2) + (encoded?.byteLength ?? 0) + payload.length;
-  const flags = (order.isDuplicate === true ? 8 : 0) | (qos << 1) | (order.isRetained === true ? 1 : 0);
+  const flags = (fields.isDuplicate === true ? 8 : 0) | (qos << 1) | (fields.isRetained === true ? 1 : 0);
   const writer = begin(packetType.publish, length, flags);
   writer.writeString(topic, topicBytes);
   if (qos > 0) writer.writeUint16(packetId);
@@ -47,7 +47,7 @@ export function encodePublish(order: PublishOrder, version: ProtocolVersion): Bu
   return writer.bytes;
 }
 
-export interface AcknowledgementOrder {
+export interface AcknowledgementFields {
   readonly packetId: number;
   /** 0 if left out; 3.1.1 has none. */
   readonly reasonCode?: number;
@@ -57,10 +57,10 @@ export interface AcknowledgementOrder {
 /** Encodes PUBACK, PUBREC, PUBREL or PUBCOMP (sections 3.4 to 3.7), as short as the standard allows. */
 export function encodeAcknowledgement(
   type: AcknowledgementType,
-  order: AcknowledgementOrder,
+  fields: AcknowledgementFields,
   version: ProtocolVersion,
 ): Buffer {
-  const { packetId, reasonCode = 0, properties = NO_PROPERTIES } = order;
+  const { packetId, reasonCode = 0, properties = NO_PROPERTIES } = fields;
   const flags = type === "pubrel" ? 2 : 0;
   const tail = version === 5 ? encodeReason(reasonCode, properties) : NO_BYTES;
   const writer = begin(packetType[type], 2 + tail.length, flags);
@@ -69,7 +69,7 @@ export function encodeAcknowledgement(
   return writer.bytes;
 }
 
-export interface GrantOrder {
+export interface GrantFields {
   readonly packetId: number;
   /** One for each filter, in the order of the filters. */
   readonly reasonCodes: readonly number[];
@@ -77,13 +77,13 @@ export interface GrantOrder {
 }
 
 /** Encodes SUBACK (section 3.9). */
-export function encodeSuback(order: GrantOrder, version: ProtocolVersion): Buffer {
-  return encodeGrant(packetType.suback, order, version);
+export function encodeSuback(fields: GrantFields, version: ProtocolVersion): Buffer {
+  return encodeGrant(packetType.suback, fields, version);
 }
 
 /** Encodes UNSUBACK (section 3.11). In 3.1.1 it has no reason codes. */
-export function encodeUnsuback(order: GrantOrder, version: ProtocolVersion): Buffer {
-  return encodeGrant(packetType.unsuback, version === 5 ? order : { ...order, reasonCodes: [] }, version);
+export function encodeUnsuback(fields: GrantFields, version: ProtocolVersion): Buffer {
+  return encodeGrant(packetType.unsuback, version === 5 ? fields : { ...fields, reasonCodes: [] }, version);
 }
 
 export const PINGRESP = Buffer.from([packetType.pingresp << 4, 0]);
@@ -107,12 +107,12 @@ function encodeReason(reasonCode: number, properties: Properties): Buffer {
   return writer.bytes;
 }
 
-function encodeGrant(type: number, order: GrantOrder, version: ProtocolVersion): Buffer {
-  const encoded = version === 5 ? encodeProperties(order.properties ?? NO_PROPERTIES) : undefined;
-  const writer = begin(type, 2 + (encoded?.byteLength ?? 0) + order.reasonCodes.length);
-  writer.writeUint16(order.packetId);
+function encodeGrant(type: number, fields: GrantFields, version: ProtocolVersion): Buffer {
+  const encoded = version === 5 ? encodeProperties(fields.properties ?? NO_PROPERTIES) : undefined;
+  const writer = begin(type, 2 + (encoded?.byteLength ?? 0) + fields.reasonCodes.length);
+  writer.writeUint16(fields.packetId);
   encoded?.write(writer);
-  for (const code of order.reasonCodes) writer.writeByte(code);
+  for (const code of fields.reasonCodes) writer.writeByte(code);
   return writer.bytes;
 }
 

@@ -12,7 +12,7 @@ export interface SubmitterOptions {
 }
 
 /** Publishes that are submitted together. */
-interface Order {
+interface Submission {
   readonly calls: readonly PublishCall[];
   readonly submit: () => void;
   /** Called if the publishes were not submitted, or if the submission threw. */
@@ -22,8 +22,8 @@ interface Order {
 /** Submits the publishes of one connection in order, each once its group has room and the publish before it has its place in the group's order. */
 export class Submitter {
   readonly #options: SubmitterOptions;
-  /** The order that waits for its topics or for room. Nothing else refers to it, so it is freed with its connection. */
-  #order: Order | undefined;
+  /** The submission that waits for its topics or for room. Nothing else refers to it, so it is freed with its connection. */
+  #submission: Submission | undefined;
   #orderBytes = 0;
   #submitted: Deferred<void> | undefined;
   #count = 0;
@@ -50,22 +50,22 @@ export class Submitter {
   }
 
   get #isWaiting(): boolean {
-    return this.#order !== undefined || this.#placing !== undefined;
+    return this.#submission !== undefined || this.#placing !== undefined;
   }
 
   /**
    * Submits a publish. Returns a promise if the group is full, or if the publish has no place yet because its topic is unknown. Submit nothing else
-   * until the promise resolves, so that the order is kept. It never rejects: `onSettled` gets every failure.
+   * until the promise resolves, so that the publishes stay in order. It never rejects: `onSettled` gets every failure.
    */
   submit(call: PublishCall, onSettled: OnSettled): Promise<void> | undefined {
-    const order = {
+    const submission = {
       calls: [call],
       submit: () => this.#submitOne(call, onSettled),
       refuse: (error: unknown) => onSettled({ status: "REFUSED", error }),
     };
-    this.#order = order;
+    this.#submission = submission;
     this.#submitWithRoom();
-    return this.#wait(order);
+    return this.#wait(submission);
   }
 
   /** Publishes all calls together once their topics are open and their group has room. Resolves when they have settled; never rejects. */
@@ -76,14 +76,14 @@ export class Submitter {
       onSettled(outcome);
       resolve();
     };
-    const order = {
+    const submission = {
       calls,
       submit: () => broker.submitAll(caller, calls, settle),
       refuse: (error: unknown) => settle({ status: "REFUSED", error }),
     };
-    this.#order = order;
+    this.#submission = submission;
     void this.#open(calls);
-    void this.#wait(order);
+    void this.#wait(submission);
     return promise;
   }
 
@@ -110,7 +110,7 @@ export class Submitter {
     this.#submitted?.resolve();
   }
 
-  #wait({ calls }: Order): Promise<void> | undefined {
+  #wait({ calls }: Submission): Promise<void> | undefined {
     if (!this.#isWaiting) return undefined;
     this.#orderBytes = calls.reduce((sum, call) => sum + publishBytes(call), 0);
     this.#submitted = createDeferred();
@@ -128,21 +128,21 @@ export class Submitter {
     this.#submitWithRoom();
   }
 
-  /** Submits the waiting order once there is room: the protocols cannot ask a client to come back later. */
+  /** Submits what waits once there is room: the protocols cannot ask a client to come back later. */
   #submitWithRoom(): void {
-    const order = this.#order;
-    if (order === undefined || !this.#hasRoom(order)) return;
-    this.#order = undefined;
+    const submission = this.#submission;
+    if (submission === undefined || !this.#hasRoom(submission)) return;
+    this.#submission = undefined;
     try {
-      order.submit();
+      submission.submit();
     } catch (error) {
       this.#placing = undefined;
-      order.refuse(error);
+      submission.refuse(error);
     }
     if (!this.#isWaiting) this.#submitted?.resolve();
   }
 
-  #hasRoom({ calls }: Order): boolean {
+  #hasRoom({ calls }: Submission): boolean {
     const { broker, caller } = this.#options;
     try {
       return broker.whenRoom(caller, calls, () => this.#submitWithRoom());
@@ -152,9 +152,9 @@ export class Submitter {
   }
 
   #refuse(error: unknown): void {
-    const order = this.#order;
-    this.#order = undefined;
-    order?.refuse(error);
+    const submission = this.#submission;
+    this.#submission = undefined;
+    submission?.refuse(error);
     this.#submitted?.resolve();
   }
 }

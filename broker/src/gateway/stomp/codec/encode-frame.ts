@@ -6,14 +6,14 @@ export const HEART_BEAT: Buffer = Buffer.from("\n");
 
 const NO_BODY: Buffer = Buffer.alloc(0);
 
-export interface FrameOrder {
+export interface FrameFields {
   readonly command: ServerCommand;
   readonly headers: Headers;
   readonly body?: Buffer | undefined;
 }
 
 /** The bytes of a frame. Leaves out headers without a name, and those that the version cannot encode, except the one that gives the client its own text. */
-export function encodeFrame({ command, headers, body = NO_BODY }: FrameOrder, version: Version): Buffer {
+export function encodeFrame({ command, headers, body = NO_BODY }: FrameFields, version: Version): Buffer {
   // CONNECTED does not escape ("Value Encoding").
   const used = command === "CONNECTED" ? "1.0" : version;
   const head = `${command}\n${encodeHeaders(headers, { version: used, echoed: echoedBy[command] })}\n`;

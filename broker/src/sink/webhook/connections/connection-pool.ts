@@ -20,7 +20,7 @@ export interface ConnectionPoolOptions extends ConnectionLimits {
 }
 
 /** A request's needs. */
-export interface ConnectionOrder {
+export interface ConnectionRequest {
   readonly origin: string;
   readonly bytes: number;
   /** The rate that a receiver granted. It applies to one url, which has its own lane. */
@@ -46,7 +46,7 @@ export interface Lease {
 const unusedLanesMax = 10_000;
 
 /** Requests with the same key wait for each other. */
-export function laneKeyOf({ origin, rate }: Pick<ConnectionOrder, "origin" | "rate">): string {
+export function laneKeyOf({ origin, rate }: Pick<ConnectionRequest, "origin" | "rate">): string {
   return rate === undefined ? origin : `${rate.requestsPerMinuteMax} ${rate.url}`;
 }
 
@@ -81,21 +81,21 @@ export class ConnectionPool {
   }
 
   /** A connection that is available at once; undefined if there is none. */
-  take(order: ConnectionOrder): Lease | undefined {
+  take(request: ConnectionRequest): Lease | undefined {
     if (this.#isClosed || this.#inUse >= this.#options.connectionsTotalMax) return undefined;
-    const lane = this.#laneOf(order);
+    const lane = this.#laneOf(request);
     const now = this.#options.clock.monotonic();
     const mustWait = lane.waiting.size > 0 || lane.inUse >= this.#options.connectionsMax || lane.delayMs(now) > 0;
     if (mustWait || !this.#ready.mayPass(lane)) return undefined;
     this.#unused.delete(lane);
-    lane.charge(order.bytes, now);
+    lane.charge(request.bytes, now);
     return this.#lend(lane);
   }
 
   /** Waits for a connection; undefined if one of the signals aborts first, or the pool is closed. */
-  acquire(order: ConnectionOrder, signals: readonly CancelSignal[]): Promise<Lease | undefined> {
+  acquire(request: ConnectionRequest, signals: readonly CancelSignal[]): Promise<Lease | undefined> {
     if (this.#isClosed || signals.some(({ aborted }) => aborted)) return Promise.resolve(undefined);
-    const lane = this.#laneOf(order);
+    const lane = this.#laneOf(request);
     return new Promise((resolve) => {
       const settle = (lease: Lease | undefined): void => {
         this.#waiting -= 1;
@@ -107,7 +107,7 @@ export class ConnectionPool {
         this.#enlist(lane);
         settle(undefined);
       };
-      const waiter: Waiter = { bytes: order.bytes, abandon, grant: () => settle(this.#lend(lane)) };
+      const waiter: Waiter = { bytes: request.bytes, abandon, grant: () => settle(this.#lend(lane)) };
       this.#waiting += 1;
       lane.waiting.add(waiter);
       this.#enlist(lane);
@@ -127,7 +127,7 @@ export class ConnectionPool {
     await Promise.all([...this.#idle.keys()].map((connection) => this.#discard(connection)));
   }
 
-  #laneOf({ origin, rate }: ConnectionOrder): Lane {
+  #laneOf({ origin, rate }: ConnectionRequest): Lane {
     const key = laneKeyOf({ origin, rate });
     const known = this.#lanes.get(key);
     if (known !== undefined) return known;

@@ -24,7 +24,7 @@ interface Counted extends Omit<Kept, "count"> {
 }
 
 /** Which topics to count. */
-interface CountOrder {
+interface CountRequest {
   readonly groupId: GroupId;
   readonly range: NameRange;
   readonly except: readonly string[];
@@ -43,12 +43,12 @@ export class TopicCounts {
   }
 
   /** The topics in the range, without the excepted ones. */
-  async count(order: CountOrder): Promise<number> {
-    const key = JSON.stringify([order.groupId, order.range.from, order.range.before]);
-    const kept = await this.#findNear(order.groupId, this.#kept.get(key));
-    const found = await this.#read(order, kept?.ordinal ?? 0);
+  async count(request: CountRequest): Promise<number> {
+    const key = JSON.stringify([request.groupId, request.range.from, request.range.before]);
+    const kept = await this.#findNear(request.groupId, this.#kept.get(key));
+    const found = await this.#read(request, kept?.ordinal ?? 0);
     const isSame = kept === undefined || (kept.generation === found.generation && kept.ordinal <= found.ordinal);
-    const { later, excepted, ...place } = isSame ? found : await this.#read(order, 0);
+    const { later, excepted, ...place } = isSame ? found : await this.#read(request, 0);
     const count = later + (isSame ? (kept?.count ?? 0) : 0);
     if (this.#kept.size >= countsKeptMax && !this.#kept.has(key)) this.#kept.clear();
     this.#kept.set(key, { ...place, count });
@@ -63,8 +63,8 @@ export class TopicCounts {
     return (ordinal - kept.ordinal) * namedPerPassed <= kept.count ? kept : undefined;
   }
 
-  async #read(order: CountOrder, after: number): Promise<Counted> {
-    const { rows } = await countTopicsAfter(this.#database, order, after).execute(this.#database.relaxed);
+  async #read(request: CountRequest, after: number): Promise<Counted> {
+    const { rows } = await countTopicsAfter(this.#database, request, after).execute(this.#database.relaxed);
     const { generation = 0, ordinal = 0, later = 0, excepted = 0 } = rows[0] ?? {};
     return { generation, ordinal, later, excepted };
   }
@@ -73,7 +73,7 @@ export class TopicCounts {
 /** Counts the topics after an ordinal; 0 for all. One statement, since a topic that is indexed meanwhile must be in both counts or in none. */
 export function countTopicsAfter(
   { byBytes, column }: SqlDatabase,
-  { groupId, range: { from, before }, except }: CountOrder,
+  { groupId, range: { from, before }, except }: CountRequest,
   after: number,
 ) {
   const name = byBytes("name");

@@ -7,7 +7,7 @@ import type { Feed } from "../dispatch/feed.ts";
 import type { AcceptedAhead } from "./accepted-ahead.ts";
 
 /** The subscription that a worker delivers, and its feed. */
-export interface DeliveryOrder {
+export interface DeliveryTask {
   readonly subscription: CallbackSubscription;
   readonly feed: Feed;
   /** Events beyond the cursor that an earlier worker has delivered; none if left out. */
