@@ -9,7 +9,7 @@ import { Rpc } from "../endpoint/rpc.ts";
 import { FakeNode } from "../testing/fake-node.ts";
 
 const registry: Address = `0x${"12".repeat(20)}`;
-const never = new AbortController().signal;
+const neverAborted = new AbortController().signal;
 
 /** A reader of a chain with a log in each block after the first. */
 function createReader(blocks: number) {
@@ -45,7 +45,14 @@ function leaveOut(node: FakeNode, times: (mark: number) => number): void {
 
 test("rejects logs of a range from a chain node that lacks the last block of the range", async () => {
   const { node, rpc, reader } = createReader(400);
-  const range = { after: await rpc.header(200), to: 400, blocksMax: 16, head: 400, header: undefined, ended: never };
+  const range = {
+    after: await rpc.header(200),
+    to: 400,
+    blocksMax: 16,
+    head: 400,
+    header: undefined,
+    ended: neverAborted,
+  };
   node.behind = (method) => (method === "eth_getLogs" ? 350 : 0);
   await expect(reader.read(range)).rejects.toMatchObject({ kind: "refused" });
   node.behind = () => 0;
@@ -55,7 +62,7 @@ test("rejects logs of a range from a chain node that lacks the last block of the
 test("pauses once for all blocks of a round whose promised logs are left out, and warns of a block that has none then", async () => {
   const { node, rpc, clock, reader, warnings } = createReader(10);
   leaveOut(node, (mark) => (mark === 1 ? 0 : mark === 7 ? 2 : 1));
-  const range = { after: await rpc.header(0), to: 10, blocksMax: 16, head: 10, header: undefined, ended: never };
+  const range = { after: await rpc.header(0), to: 10, blocksMax: 16, head: 10, header: undefined, ended: neverAborted };
   const reading = reader.read(range);
   await clock.advance(500);
   expect(marksOf(await reading)).toEqual([1, 2, 3, 4, 5, 6, 8, 9, 10]);
@@ -70,7 +77,14 @@ test("asks each endpoint for the logs of an old range if the first one has none"
     const [header, logs] = await requestAll.call(node, calls);
     return [header, calls.at(-1)?.isPromised === true ? logs : []];
   };
-  const range = { after: await rpc.header(0), to: 400, blocksMax: 16, head: 400, header: undefined, ended: never };
+  const range = {
+    after: await rpc.header(0),
+    to: 400,
+    blocksMax: 16,
+    head: 400,
+    header: undefined,
+    ended: neverAborted,
+  };
   expect(marksOf(await reader.read(range))).toHaveLength(16);
 });
 
@@ -83,7 +97,7 @@ test("asks each endpoint for promised logs that the first one left out, but only
     promised.push(call.isPromised);
     return call.isPromised === true ? request.call(node, call) : [];
   };
-  const range = { after: await rpc.header(0), to: 2, blocksMax: 16, head: 2, header: undefined, ended: never };
+  const range = { after: await rpc.header(0), to: 2, blocksMax: 16, head: 2, header: undefined, ended: neverAborted };
   const reading = reader.read(range);
   await clock.advance(500);
   expect(marksOf(await reading)).toEqual([1, 2]);
@@ -99,7 +113,7 @@ test("asks each endpoint for promised logs, also if one refuses a request for al
     if (topics[0]?.length === logSignatures.length) throw Object.assign(new Error("too many logs"), { code: -32005 });
     return call.isPromised === true ? request.call(node, call) : [];
   };
-  const range = { after: await rpc.header(0), to: 1, blocksMax: 16, head: 1, header: undefined, ended: never };
+  const range = { after: await rpc.header(0), to: 1, blocksMax: 16, head: 1, header: undefined, ended: neverAborted };
   const reading = reader.read(range);
   await clock.advance(500);
   expect(marksOf(await reading)).toEqual([1]);
