@@ -158,7 +158,7 @@ describe("another account on the chain", () => {
     expect(await client.listGroupFailures()).toEqual([undefined]);
   });
 
-  it("an account's events that no broker may publish are skipped and listed, also after a rebuild", async () => {
+  it("an account's events that no broker may publish are skipped and listed, even after a rebuild", async () => {
     await using anvil = await startAnvil({ args: blockGas });
     using folder = createTempFolder();
     await using receiver = await startReceiver();

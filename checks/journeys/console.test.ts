@@ -275,7 +275,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
-  it("the console updates how long an event has waited, also while nothing else changes", async () => {
+  it("the console updates how long an event has waited, even while nothing else changes", async () => {
     const receiver = await newReceiver();
     await world.client.open("aging");
     const id = await world.client.subscribe({ topic: "aging", url: receiver.url });

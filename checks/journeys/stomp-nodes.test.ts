@@ -18,7 +18,7 @@ async function subscribeAt(cluster: Cluster, node: number, headers: Headers): Pr
   return client;
 }
 
-it.runIf(hasPostgres)(titleOf("a durable subscription resumes on another node, also after kill -9"), async () => {
+it.runIf(hasPostgres)(titleOf("a durable subscription resumes on another node, even after kill -9"), async () => {
   await using cluster = await Cluster.start({ env: { STELE_STOMP_PORT: "0" } });
   const durable = { id: "durable", ack: "client", "svc-subscriptionId": randomUUID() };
   await cluster.client.open(topic);

@@ -46,7 +46,7 @@ export const brokerCommands: Readonly<Record<string, BrokerCommand>> = {
     ...onData,
   },
   scrub: { summary: "Looks for damage in the data folder of a stopped broker.", ...onData },
-  backup: { summary: "Copies the data folder of a broker, also while it runs.", ...onData },
+  backup: { summary: "Copies the data folder of a broker, even while it runs.", ...onData },
   restore: { summary: "Restores a data folder from a backup.", ...onData },
   activate: { summary: "Lets a restored broker call receivers.", ...onData },
 };

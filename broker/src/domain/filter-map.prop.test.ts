@@ -22,7 +22,7 @@ function matchesByPattern(filter: string, topic: string): boolean {
   return new RegExp(`^${body}$`).test(topic);
 }
 
-it("finds exactly the filters that a regular expression finds, also after removals and additions", () => {
+it("finds exactly the filters that a regular expression finds, even after removals and additions", () => {
   const step = fc.tuple(fc.oneof(topics, patterns), fc.boolean());
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), fc.array(topics), (steps, names) => {

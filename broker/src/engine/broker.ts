@@ -302,7 +302,7 @@ export interface Attachment {
    */
   detach(leave: { readonly expiryMs: number; readonly isRegular: boolean }): void;
   /**
-   * Counts acknowledgements until the promise settles, also after {@link detach}. Only then is the session written for the last time, and only then
+   * Counts acknowledgements until the promise settles, even after {@link detach}. Only then is the session written for the last time, and only then
    * another connection of this node gets it. A connection of another node does not wait. The promise must not reject.
    */
   linger(until: Promise<void>): void;

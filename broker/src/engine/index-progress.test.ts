@@ -51,7 +51,7 @@ it("is rebuilding until the index again has every block that the node saw, even 
   expect(progress.isRebuilding).toBe(false);
 });
 
-it("is rebuilding no longer once the index has the newest block of a chain that a reorg made shorter, also after another reorg", () => {
+it("is rebuilding no longer once the index has the newest block of a chain that a reorg made shorter, even after another reorg", () => {
   const progress = new IndexProgress();
   progress.rebuildTo(900);
   progress.advanceTo(800);

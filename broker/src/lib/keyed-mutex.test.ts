@@ -6,7 +6,7 @@ const settle = async (): Promise<void> => {
   for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
 };
 
-it("runs tasks of one key in order, also after a failure, and tasks of other keys concurrently", async () => {
+it("runs tasks of one key in order, even after a failure, and tasks of other keys concurrently", async () => {
   const mutex = new KeyedMutex<string>();
   const gate = createDeferred<void>();
   const done: string[] = [];

@@ -129,7 +129,7 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       expect(await one.readRoles(0)).toEqual(read);
     });
 
-    it("readRoles returns all roles after a change, also after a removal, and undefined if nothing changed", async () => {
+    it("readRoles returns all roles after a change, even after a removal, and undefined if nothing changed", async () => {
       for (const name of ["a", "b", "c"]) await one.putRole({ name, rules: ruleFor(name) }, 10);
       const { revision = 0 } = (await other.readRoles(0)) ?? {};
       expect(await other.readRoles(revision)).toBeUndefined();

@@ -30,7 +30,7 @@ export function testGroupRecords(name: string, create: () => Promise<GroupRecord
       expect(await store.findGroupRecord(group)).toBeUndefined();
     });
 
-    it("keeps the first record of each group, also after a restart", async () => {
+    it("keeps the first record of each group, even after a restart", async () => {
       expect(await store.saveGroupRecord(group, record)).toEqual(record);
       expect(await store.saveGroupRecord(otherGroup, other)).toEqual(other);
       expect(await store.saveGroupRecord(group, other)).toEqual(record);
@@ -41,7 +41,7 @@ export function testGroupRecords(name: string, create: () => Promise<GroupRecord
       expect(await store.saveGroupRecord(group, other)).toEqual(record);
     });
 
-    it("keeps the first set of writers of each group that has a record, also after a restart", async () => {
+    it("keeps the first set of writers of each group that has a record, even after a restart", async () => {
       expect(await store.saveWriters(group, set(3))).toBeUndefined();
       await store.saveGroupRecord(group, record);
       await store.saveGroupRecord(otherGroup, other);

@@ -154,7 +154,7 @@ export function testRollBack(store: () => Store): void {
 
 function testGenerations(store: () => Store): void {
   const generation = async (of = group) => (await store().findHead(of))?.generation;
-  it("the head counts the rollbacks, also after a restart", async () => {
+  it("the head counts the rollbacks, even after a restart", async () => {
     for (const one of [group, otherGroup]) await store().applyBlocks(one, history);
     await store().rollBack(group, ref(4));
     expect(await generation()).toBe(1);

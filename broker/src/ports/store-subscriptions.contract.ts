@@ -112,7 +112,7 @@ function testQuotas(store: () => Store): void {
     expect(await store().insertSubscription(of(3, "acme/shop"), 0, [ofShop, ofAcme])).toBe("inserted");
   });
 
-  it("answers taken for an identifier that exists, also when a quota is full", async () => {
+  it("answers taken for an identifier that exists, even when a quota is full", async () => {
     expect(await store().insertSubscription(of(1, "acme/shop"), 0, [bounded("tenant", "acme", 1)])).toBe("inserted");
     expect(await store().insertSubscription(of(1, "acme/shop"), 0, [bounded("tenant", "acme", 1)])).toBe("taken");
   });
@@ -128,7 +128,7 @@ function testQuotas(store: () => Store): void {
     expect(await store().countSubscriptions()).toBe(10);
   });
 
-  it("counts each callback host once against its quota, also when an update changes a url", async () => {
+  it("counts each callback host once against its quota, even when an update changes a url", async () => {
     const quota: StoredQuota = { of: "tenant", name: "acme", what: "callbackHosts", max: 2 };
     const refused = { status: "over-quota", quota };
     const insert = (number: number, url: string) =>

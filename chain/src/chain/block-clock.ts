@@ -5,7 +5,7 @@ import { BLOCK_TIME_STEP_MS_MAX, BLOCK_TIME_STEP_WAIT_MS } from "../limits.ts";
 export interface Clocks {
   /** Since the epoch; may be set, forward and back. */
   timeOfDay(): number;
-  /** Since a fixed moment, also while the machine is suspended; never set. */
+  /** Since a fixed moment, even while the machine is suspended; never set. */
   monotonic(): number;
 }
 

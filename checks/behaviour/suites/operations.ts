@@ -33,7 +33,7 @@ function describeApi(apiName: string, running: () => RunningWorld): void {
   /** JSON-RPC writes booleans as strings (INTERFACE.md, JSON-RPC, table). */
   const yes = () => ({ isGood: true, value: true, raw: api.kind === "REST" ? true : "true" });
 
-  it("open returns true, also when repeated, and the topic is listed once (INTERFACE.md, States: repeated open)", async () => {
+  it("open returns true, even when repeated, and the topic is listed once (INTERFACE.md, States: repeated open)", async () => {
     expect(await api.call("open", { topic: named("twice") })).toEqual(yes());
     expect(await api.call("open", { topic: named("twice") })).toEqual(yes());
     const names = await listTopics(running().client);
@@ -47,7 +47,7 @@ function describeApi(apiName: string, running: () => RunningWorld): void {
     expect(await api.call("exist", { topic: named("not there") })).toEqual(no);
   });
 
-  it("close returns true, also when repeated", async () => {
+  it("close returns true, even when repeated", async () => {
     await api.call("open", { topic: named("closing") });
     expect(await api.call("close", { topic: named("closing") })).toEqual(yes());
     expect(await api.call("close", { topic: named("closing") })).toEqual(yes());

@@ -75,7 +75,7 @@ describe("a faulty endpoint", () => {
     await scenario.expectRecovered();
   });
 
-  it.concurrent("an endpoint that refuses log searches over more than 7 blocks: the broker reads all events, also after the loss of its store", async () => {
+  it.concurrent("an endpoint that refuses log searches over more than 7 blocks: the broker reads all events, even after the loss of its store", async () => {
     await using scenario = await ChainScenario.start();
     scenario.proxy.treat(refuseRangesOver(7));
     await scenario.untilAcknowledged(eventsAwaited);

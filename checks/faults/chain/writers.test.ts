@@ -34,7 +34,7 @@ function changeOf(functionName: "close" | "open"): Hex {
     : encodeFunctionData({ abi: topicRegistryAbi, functionName, args: [[topic], 1] });
 }
 
-it("with topicWriters own, a stranger's batch on the broker's topic has no effect, also after a restart", async () => {
+it("with topicWriters own, a stranger's batch on the broker's topic has no effect, even after a restart", async () => {
   await using anvil = await startAnvil();
   using folder = createTempFolder();
   await using receiver = await startReceiver();

@@ -132,7 +132,7 @@ it("a hundred concurrent subscribes make exactly as many subscriptions as the qu
   expect(made(await settle([subscribe(1, "http://receiver/"), subscribe(2, "http://receiver/")]))).toHaveLength(1);
 });
 
-it("limits the callback hosts of a tenant, also when a subscription moves to another url", async () => {
+it("limits the callback hosts of a tenant, even when a subscription moves to another url", async () => {
   await start({ callbackHosts: 2 });
   const [first] = await settle([subscribe(0, "http://a/"), subscribe(1, "http://b/"), subscribe(2, "http://a/2")]);
   const id = first?.status === "fulfilled" ? String(first.value) : "";

@@ -17,7 +17,7 @@ function setUp(task: (time: number) => Promise<void> = async () => {}) {
   return { clock, recurrence, ending, times, ended: recurrence.run(once, ending.signal) };
 }
 
-it("runs the task at once, then periodically, also after a failure", async () => {
+it("runs the task at once, then periodically, even after a failure", async () => {
   const { clock, times } = setUp(() => Promise.reject(new Error("no connection")));
   await clock.advance(2_500);
   expect(times).toEqual([0, 1_000, 2_000]);

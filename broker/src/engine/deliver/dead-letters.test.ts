@@ -171,7 +171,7 @@ describe("an event whose attempts fail", () => {
     expect(await letters(id)).toHaveLength(1);
   });
 
-  it("is stored in one write with the cursor that passes it, also after failed writes", async () => {
+  it("is stored in one write with the cursor that passes it, even after failed writes", async () => {
     const memory = createMemoryStore();
     let failures = 3;
     const store = withCalls(memory, {

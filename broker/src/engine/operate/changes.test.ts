@@ -54,7 +54,7 @@ describe("a change", () => {
     expect(await deliveryOf(id)).toMatchObject({ url: "http://third/", secret: secretNamed("t") });
   });
 
-  it("of the secret keeps the previous secret for the rotation time, also when the owner subscribes again", async () => {
+  it("of the secret keeps the previous secret for the rotation time, even when the owner subscribes again", async () => {
     const id = await engine.subscribe("a", { secret: secretNamed("old") });
     const until = engine.clock.now() + 60_000;
     await change(id, { secret: secretNamed("new"), rotationMs: 60_000 });

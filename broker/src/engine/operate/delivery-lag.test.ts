@@ -32,7 +32,7 @@ it("measures the age of the oldest waiting event, and how many events wait", asy
   expect(lag()).toEqual({ events: 0, seconds: 0 });
 });
 
-it("shows the most events that wait for one subscription, also when another waits for an older event", async () => {
+it("shows the most events that wait for one subscription, even when another waits for an older event", async () => {
   engine = await TestEngine.start({ readMemory: () => 1 });
   const { broker, clock, sink } = engine;
   for (const topic of ["old", "many"]) await broker.open({ topic, groupId: undefined });

@@ -63,7 +63,7 @@ export class OpenTopics {
     this.#options = options;
   }
 
-  /** The topic; undefined if it is not in memory, also while earlier callers wait for it: then the caller must call {@link read} too. */
+  /** The topic; undefined if it is not in memory, even while earlier callers wait for it: then the caller must call {@link read} too. */
   find(name: string): OpenTopic | undefined {
     this.#forgetOld();
     return this.#known.get(name);

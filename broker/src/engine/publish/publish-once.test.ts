@@ -67,7 +67,7 @@ const timeOut = async (): Promise<never> => {
 };
 
 describe("a publish with a key", () => {
-  it("returns the same event when repeated, also after a restart", async () => {
+  it("returns the same event when repeated, even after a restart", async () => {
     await start();
     const first = await send(call("k"));
     expect(first.status).toBe("SUCCESS");
@@ -113,7 +113,7 @@ describe("a publish with a key", () => {
     ]);
   });
 
-  it("returns the same event to a repeat that is part of another trace, also after a time-out", async () => {
+  it("returns the same event to a repeat that is part of another trace, even after a time-out", async () => {
     const { chain, append, state } = createFailingChain();
     await start({ chain, append });
     state.next = "commit, then time out";

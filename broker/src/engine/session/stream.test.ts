@@ -180,7 +180,7 @@ describe("a subscription identifier", () => {
 });
 
 describe("acknowledgements", () => {
-  it("are expected as the newest attach says, also after a restart", async () => {
+  it("are expected as the newest attach says, even after a restart", async () => {
     for (const acknowledges of [false, true, true, false]) {
       const next = new RejectingPeer();
       const attachment = await attach({ acknowledges, filters: ["a", "b"] }, {}, next);

@@ -87,7 +87,7 @@ it("a redelivery that ends after its subscription was removed leaves no attempt 
   });
 });
 
-it("subscribing again with one setting keeps the others, also when it asks the receiver for consent", async () => {
+it("subscribing again with one setting keeps the others, even when it asks the receiver for consent", async () => {
   cluster = await TestCluster.start(1);
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
   const made = { form: "cloudevents", onFailure: "skip", attemptsMax: 5 } as const;

@@ -56,7 +56,7 @@ it.each([
       renameSync(`${files[0]}.new`, files[0]);
     },
   ],
-] as const)("reports the file once if %s after the opening, also before the watch starts", async (_, takeAway) => {
+] as const)("reports the file once if %s after the opening, even before the watch starts", async (_, takeAway) => {
   const watch = createWatch();
   takeAway();
   watch.start();

@@ -209,7 +209,7 @@ export const frameCases: readonly Case[] = [
     },
   },
   {
-    name: "headers over a limit get an ERROR, also before the frame ends",
+    name: "headers over a limit get an ERROR, even before the frame ends",
     covers: { "1.0": ["error-1"], ...since11("limits-1") },
     run: async (context) => {
       const receipt = "receipt:long\n";

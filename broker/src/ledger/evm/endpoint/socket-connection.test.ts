@@ -6,7 +6,7 @@ import { SocketConnection } from "./socket-connection.ts";
 
 const requestsMax = 1024;
 
-it("refuses a request while 1,024 are in progress, also before its channel is open", async () => {
+it("refuses a request while 1,024 are in progress, even before its channel is open", async () => {
   const sent: string[] = [];
   let channel: ChannelEvents | undefined;
   const connection = new SocketConnection(new EndpointAddress("ws://127.0.0.1:1"), {

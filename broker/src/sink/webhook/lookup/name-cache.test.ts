@@ -37,7 +37,7 @@ test("without an answer, serves stale addresses for ten minutes, but not for a n
   expect(cache.note("a", silent)).toEqual(silent);
 });
 
-test("remembers that the last look-up of a name got no answer, also after its entry expired", () => {
+test("remembers that the last look-up of a name got no answer, even after its entry expired", () => {
   const { cache, time } = createCache();
   expect(cache.wasSilent("a")).toBe(false);
   cache.note("a", silent);
