@@ -36,8 +36,14 @@ const alone = [
 /** Node.js loads what other workspaces have built: it is plain JavaScript, and the test runner would transform hundreds of files again. */
 const builtFiles = /\/(?:eth|contracts|chain|wire|client|console|broker)\/dist\//;
 
+/**
+ * Most code of a test runs a few times, and V8 optimises much of it just before it ends. With 15 times the usual delay, unit tests and random histories take
+ * 17 % less processor time. Newer versions of Node.js refuse this flag.
+ */
+const lateOptimizer = process.versions.node.startsWith("20.") ? ["--interrupt-budget=1000000"] : [];
+
 /** Tests make much garbage that does not last: with more room for it, and without helper threads for it, they take 7 % less processor time. */
-const execArgv = ["--max-semi-space-size=64", "--single-threaded-gc"];
+const execArgv = ["--max-semi-space-size=64", "--single-threaded-gc", ...lateOptimizer];
 
 /** Time limit of `expect.poll`, in milliseconds: the default of 1,000 is too short while other tests keep the processors busy. */
 const expect = { poll: { timeout: 30_000 } };
