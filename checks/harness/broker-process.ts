@@ -5,6 +5,12 @@ import { fileURLToPath } from "node:url";
 export const mainFile =
   process.env["CHECKS_BROKER_MAIN"] ?? fileURLToPath(new URL("../../broker/dist/bundle/stele.js", import.meta.url));
 
+/**
+ * The flag of vitest.config.ts that lets V8 optimise later: a broker that starts and answers a few calls takes a tenth less processor time. Where a test runs
+ * without this flag, as those that measure the broker do, the broker starts as a user starts it.
+ */
+const nodeFlags = process.execArgv.filter((flag) => flag.startsWith("--interrupt-budget="));
+
 export interface BrokerOptions {
   readonly dataDir: string;
   /** Settings by environment name. The defaults are a free HTTP port, and no MQTT or STOMP. */
@@ -109,7 +115,7 @@ class Run {
   stderr = "";
 
   constructor({ dataDir, env = {}, args = [], shell }: Partial<BrokerOptions>) {
-    const command = [process.execPath, mainFile, ...args];
+    const command = [process.execPath, ...nodeFlags, mainFile, ...args];
     const [file = "", ...rest] = shell === undefined ? command : ["sh", "-c", shell, "sh", ...command];
     // Brokers of parallel tests must not compete for the default ports of MQTT and STOMP.
     const ports = { STELE_PORT: "0", STELE_MQTT_PORT: "off", STELE_STOMP_PORT: "off" };
