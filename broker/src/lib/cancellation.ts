@@ -49,4 +49,4 @@ export function allowManyListeners(signal: CancelSignal): void {
 }
 
 /** A signal that never aborts. Not an AbortSignal, which compares each new listener with all others: tens of thousands of calls may wait. */
-export const neverAborted: CancelSignal = new Cancellation();
+export const unaborted: CancelSignal = new Cancellation();

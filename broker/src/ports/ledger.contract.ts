@@ -26,7 +26,7 @@ export interface LedgerHarness {
   dispose(): Promise<void>;
 }
 
-const neverAborted = new AbortController().signal;
+const { signal } = new AbortController(); // never aborted
 const name = parseTopicName("orders/eu west");
 const otherName = parseTopicName("orders/us");
 const unknownAddress: Address = `0x${"ab".repeat(20)}`;
@@ -37,7 +37,7 @@ const event = (text: string, extensions: EventPayload["extensions"] = []): Event
 });
 
 async function openTopic(ledger: Ledger, topic = name): Promise<Address> {
-  const { blockNumber } = await ledger.openTopic(topic, neverAborted);
+  const { blockNumber } = await ledger.openTopic(topic, signal);
   const opened = flat(await collect(ledger, -1, (blocks) => (blocks.at(-1)?.number ?? -1) >= blockNumber)).find(
     (entry) => entry.kind === "topic-opened" && entry.name === topic,
   );
@@ -67,12 +67,12 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
 
     test("opening, closing and reopening are idempotent: each change gives one entry, and the opening names the ledger's account as sender", async () => {
       const { sender } = harness.createLedger();
-      const opened = await ledger.openTopic(name, neverAborted);
-      expect((await ledger.openTopic(name, neverAborted)).blockNumber).toBeGreaterThanOrEqual(opened.blockNumber);
-      await ledger.closeTopic(name, neverAborted);
-      await ledger.closeTopic(name, neverAborted);
-      const reopened = await ledger.openTopic(name, neverAborted);
-      await ledger.openTopic(name, neverAborted);
+      const opened = await ledger.openTopic(name, signal);
+      expect((await ledger.openTopic(name, signal)).blockNumber).toBeGreaterThanOrEqual(opened.blockNumber);
+      await ledger.closeTopic(name, signal);
+      await ledger.closeTopic(name, signal);
+      const reopened = await ledger.openTopic(name, signal);
+      await ledger.openTopic(name, signal);
       const blocks = await collectAll(ledger);
       expect(flat(blocks).map(({ kind }) => kind)).toEqual(["topic-opened", "topic-closed", "topic-reopened"]);
       expect(flat(blocks)[0]).toMatchObject({ sender });
@@ -82,15 +82,15 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
     });
 
     test("concurrent openings of a topic open it once, and everyone may publish to it", async () => {
-      await Promise.all(Array.from({ length: 5 }, () => ledger.openTopic(name, neverAborted)));
+      await Promise.all(Array.from({ length: 5 }, () => ledger.openTopic(name, signal)));
       expect(flat(await collectAll(ledger)).map(({ kind }) => kind)).toEqual(["topic-opened"]);
       expect((await ledger.readInfo()).account?.transactionsUnderWay ?? 0).toBe(0);
-      expect(await ledger.findWriters(name, neverAborted)).toEqual({ kind: "everyone" });
+      expect(await ledger.findWriters(name, signal)).toEqual({ kind: "everyone" });
     });
 
     test("a topic that never existed cannot be closed, and has no writers", async () => {
-      expect(await ledger.findWriters(name, neverAborted)).toBeUndefined();
-      await expect(ledger.closeTopic(name, neverAborted)).rejects.toMatchObject({ code: 100101 });
+      expect(await ledger.findWriters(name, signal)).toBeUndefined();
+      await expect(ledger.closeTopic(name, signal)).rejects.toMatchObject({ code: 100101 });
     });
 
     test("an opened topic has its name and sender; a block has its hash, parent and time in milliseconds", async () => {
@@ -121,7 +121,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
         event("x".repeat(300)),
       ];
       let isAccepted = false;
-      const [outcome] = await ledger.append([batch(address, events)], neverAborted, {
+      const [outcome] = await ledger.append([batch(address, events)], signal, {
         onAccepted: () => (isAccepted = true),
       });
       expect([isAccepted, outcome]).toMatchObject([true, { status: "committed", firstSequence: 1 }]);
@@ -137,32 +137,31 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
 
     test("readCommitted returns the batches at the given places, and nothing for a place without a batch", async () => {
       const address = await openTopic(ledger);
-      for (let index = 0; index < 30; index += 1)
-        await ledger.append([batch(address, [event(`${index}`)])], neverAborted);
+      for (let index = 0; index < 30; index += 1) await ledger.append([batch(address, [event(`${index}`)])], signal);
       const committed = (await collectAll(ledger)).flatMap(({ entries, number: blockNumber }) =>
         entries.flatMap((entry) => (entry.kind === "events-committed" ? [{ ...entry, blockNumber }] : [])),
       );
       expect(committed).toHaveLength(30);
-      expect(await ledger.readCommitted(committed, neverAborted)).toEqual(committed);
+      expect(await ledger.readCommitted(committed, signal)).toEqual(committed);
       const some = committed.filter((_, index) => index % 7 === 3);
-      expect(await ledger.readCommitted(some, neverAborted)).toEqual(some);
+      expect(await ledger.readCommitted(some, signal)).toEqual(some);
       const [first] = committed;
       const nowhere = { blockNumber: first?.blockNumber ?? 0, logIndex: 99 };
-      expect(await ledger.readCommitted([nowhere], neverAborted)).toEqual([]);
-      expect(await ledger.readCommitted([], neverAborted)).toEqual([]);
+      expect(await ledger.readCommitted([nowhere], signal)).toEqual([]);
+      expect(await ledger.readCommitted([], signal)).toEqual([]);
     });
 
     test("commits concurrent appends in the order of the calls", async () => {
       const address = await openTopic(ledger);
       const answers = await Promise.all(
-        Array.from({ length: 40 }, (_, index) => ledger.append([batch(address, [event(`${index}`)])], neverAborted)),
+        Array.from({ length: 40 }, (_, index) => ledger.append([batch(address, [event(`${index}`)])], signal)),
       );
       const outcomes = answers.flatMap(([outcome]) => (outcome?.status === "committed" ? outcome : []));
       expect(outcomes.map(({ firstSequence }) => firstSequence)).toEqual(
         Array.from({ length: 40 }, (_, index) => index + 1),
       );
       const blocks = await collectAll(ledger);
-      for (const block of blocks) expect(await ledger.readBlock(block.number, neverAborted)).toEqual(block);
+      for (const block of blocks) expect(await ledger.readBlock(block.number, signal)).toEqual(block);
       expectOrdered(blocks);
       expect(contents(flat(blocks))).toEqual(Array.from({ length: 40 }, (_, index) => `${index}`));
       for (const outcome of outcomes) {
@@ -177,7 +176,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       const second = await openTopic(ledger, otherName);
       const outcomes = await ledger.append(
         [batch(first, [event("a"), event("b")]), batch(second, [event("c")], otherName), batch(first, [event("d")])],
-        neverAborted,
+        signal,
       );
       expect(outcomes.map((outcome) => outcome.status === "committed" && outcome.firstSequence)).toEqual([1, 1, 3]);
       const blocks = await collectAll(ledger);
@@ -189,20 +188,20 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       const first = await openTopic(ledger);
       const second = await openTopic(ledger, otherName);
       const toBoth = (text: string) => [batch(first, [event(text)]), batch(second, [event(text)], otherName)];
-      const committed = await ledger.append(toBoth("a"), neverAborted, { isAtomic: true });
+      const committed = await ledger.append(toBoth("a"), signal, { isAtomic: true });
       expect(committed).toMatchObject([{ firstSequence: 1 }, { firstSequence: 1 }]);
-      await ledger.closeTopic(otherName, neverAborted);
-      await expect(ledger.append(toBoth("b"), neverAborted, { isAtomic: true })).rejects.toMatchObject({
+      await ledger.closeTopic(otherName, signal);
+      await expect(ledger.append(toBoth("b"), signal, { isAtomic: true })).rejects.toMatchObject({
         code: 200202,
       });
-      expect(await ledger.append([batch(first, [event("c")])], neverAborted)).toMatchObject([{ firstSequence: 2 }]);
+      expect(await ledger.append([batch(first, [event("c")])], signal)).toMatchObject([{ firstSequence: 2 }]);
       expect(contents(flat(await collectAll(ledger)))).toEqual(["a", "a", "c"]);
     });
 
     test("rejected batches do not affect committed ones, and take no sequence numbers", async () => {
       const first = await openTopic(ledger);
       const second = await openTopic(ledger, otherName);
-      await ledger.closeTopic(otherName, neverAborted);
+      await ledger.closeTopic(otherName, signal);
       const outcomes = await ledger.append(
         [
           batch(unknownAddress, [event("x")]),
@@ -211,7 +210,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
           batch(first, []),
           batch(first, [event("b")]),
         ],
-        neverAborted,
+        signal,
       );
       expect(outcomes.map((outcome: BatchOutcome) => (outcome.status === "rejected" ? outcome.reason : "ok"))).toEqual([
         "unknown-topic",
@@ -229,7 +228,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       const known = await openTopic(ledger);
       const append = (text: string, opening?: TopicOpening): Promise<readonly BatchOutcome[]> => {
         const other = batch(opening?.address ?? known, [event(text)], otherName);
-        return ledger.append([batch(known, [event(`${text} known`)]), { ...other, opening }], neverAborted);
+        return ledger.append([batch(known, [event(`${text} known`)]), { ...other, opening }], signal);
       };
       const opening = await ledger.prepareOpening(otherName);
       const both = await Promise.all([append("first", opening), append("second", opening)]);
@@ -247,16 +246,16 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
     });
 
     test("returns an outcome for an append that has only rejected batches", async () => {
-      const outcomes = await ledger.append([batch(unknownAddress, [event("x")])], neverAborted);
+      const outcomes = await ledger.append([batch(unknownAddress, [event("x")])], signal);
       expect(outcomes).toEqual([{ status: "rejected", reason: "unknown-topic" }]);
     });
 
     test("a reopened topic continues its sequence", async () => {
       const address = await openTopic(ledger);
-      await ledger.append([batch(address, [event("a"), event("b")])], neverAborted);
-      await ledger.closeTopic(name, neverAborted);
-      await ledger.openTopic(name, neverAborted);
-      const [outcome] = await ledger.append([batch(address, [event("c")])], neverAborted);
+      await ledger.append([batch(address, [event("a"), event("b")])], signal);
+      await ledger.closeTopic(name, signal);
+      await ledger.openTopic(name, signal);
+      const [outcome] = await ledger.append([batch(address, [event("c")])], signal);
       expect(outcome).toMatchObject({ status: "committed", firstSequence: 3 });
     });
 
@@ -264,14 +263,14 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       const address = await openTopic(ledger);
       const places: number[] = [];
       for (let index = 0; index < 6; index += 1) {
-        const [outcome] = await ledger.append([batch(address, [event(`${index}`)])], neverAborted);
+        const [outcome] = await ledger.append([batch(address, [event(`${index}`)])], signal);
         if (outcome?.status === "committed") places.push(outcome.blockNumber);
       }
       const all = await collectAll(ledger);
       expect(contents(flat(all))).toEqual(["0", "1", "2", "3", "4", "5"]);
       const middle = places[2] ?? 0;
       expect(flat(await collectAll(ledger, middle))).toEqual(flat(all.filter(({ number }) => number > middle)));
-      const head = await ledger.finalBlockNumber(neverAborted);
+      const head = await ledger.finalBlockNumber(signal);
       expect((await collectAll(ledger, head - 1)).map(({ number }) => number)).toEqual([head]);
     });
 
@@ -281,12 +280,12 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       const seen = collect(ledger, -1, (blocks) => contents(flat(blocks)).length >= total);
       const late = collect(
         ledger,
-        await ledger.finalBlockNumber(neverAborted),
+        await ledger.finalBlockNumber(signal),
         (blocks) => contents(flat(blocks)).length >= total,
       );
       const work = async (writer: number): Promise<void> => {
         for (let index = 0; index < total / 3; index += 1) {
-          await ledger.append([batch(address, [event(`${writer}-${index}`)])], neverAborted);
+          await ledger.append([batch(address, [event(`${writer}-${index}`)])], signal);
         }
       };
       await Promise.all([work(0), work(1), work(2)]);
@@ -310,15 +309,13 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
     test("findBlockHash returns the same hash as follow for a final block, and undefined for a block beyond the head", async () => {
       await openTopic(ledger);
       const last = (await collectAll(ledger)).at(-1);
-      expect(await ledger.findBlockHash(last?.number ?? -1, neverAborted)).toBe(last?.hash);
-      expect(
-        await ledger.findBlockHash((await ledger.finalBlockNumber(neverAborted)) + 1_000, neverAborted),
-      ).toBeUndefined();
+      expect(await ledger.findBlockHash(last?.number ?? -1, signal)).toBe(last?.hash);
+      expect(await ledger.findBlockHash((await ledger.finalBlockNumber(signal)) + 1_000, signal)).toBeUndefined();
     });
 
     test("follow ends when its signal aborts, even while it waits", async () => {
       const controller = new AbortController();
-      const head = await ledger.finalBlockNumber(neverAborted);
+      const head = await ledger.finalBlockNumber(signal);
       const iterator = ledger.follow(await refOf(ledger, head), controller.signal)[Symbol.asyncIterator]();
       const next = iterator.next();
       controller.abort();
@@ -337,9 +334,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
         { address, count: 100, events: good },
         { address, count: 1, events: good },
       ]);
-      expect(await ledger.append([batch(address, [event("after")])], neverAborted)).toMatchObject([
-        { firstSequence: 7 },
-      ]);
+      expect(await ledger.append([batch(address, [event("after")])], signal)).toMatchObject([{ firstSequence: 7 }]);
       const blocks = await collectAll(ledger);
       expectOrdered(blocks);
       const entries = flat(blocks);
@@ -357,14 +352,14 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
 
     test("a ledger that starts later on the same chain follows all its blocks, from the beginning or the middle", async () => {
       const address = await openTopic(ledger);
-      await ledger.append([batch(address, [event("a")])], neverAborted);
-      const middle = await ledger.finalBlockNumber(neverAborted);
-      await ledger.append([batch(address, [event("b")])], neverAborted);
+      await ledger.append([batch(address, [event("a")])], signal);
+      const middle = await ledger.finalBlockNumber(signal);
+      await ledger.append([batch(address, [event("b")])], signal);
       const before = await collectAll(ledger);
       await ledger.stop();
       ledger = harness.createLedger();
       await ledger.start();
-      const [outcome] = await ledger.append([batch(address, [event("c")])], neverAborted);
+      const [outcome] = await ledger.append([batch(address, [event("c")])], signal);
       expect(outcome).toMatchObject({ status: "committed", firstSequence: 3 });
       const all = await collectAll(ledger);
       expect(flat(all).slice(0, -1)).toEqual(flat(before));
@@ -375,13 +370,13 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       const address = await openTopic(ledger);
       const following = collect(ledger, -1, () => false);
       const appends = Array.from({ length: 10 }, (_, index) =>
-        ledger.append([batch(address, [event(`${index}`)])], neverAborted),
+        ledger.append([batch(address, [event(`${index}`)])], signal),
       );
       const answers = Promise.all(appends);
       await ledger.stop();
       expect((await answers).every(([outcome]) => outcome?.status === "committed")).toBe(true);
       await following;
-      await expect(ledger.append([batch(address, [event("late")])], neverAborted)).rejects.toMatchObject({
+      await expect(ledger.append([batch(address, [event("late")])], signal)).rejects.toMatchObject({
         code: 200205,
       });
     });
@@ -392,7 +387,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
         content: Buffer.alloc(256, index % 251),
         extensions: [],
       }));
-      const [outcome] = await ledger.append([batch(address, events)], neverAborted);
+      const [outcome] = await ledger.append([batch(address, events)], signal);
       expect(outcome).toMatchObject({ status: "committed", firstSequence: 1 });
       const entry = flat(await collectAll(ledger)).find(({ kind }) => kind === "events-committed");
       if (entry?.kind !== "events-committed") throw new Error("not committed");
@@ -401,11 +396,11 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
 
     test("a call that is aborted before it begins changes nothing", async () => {
       const address = await openTopic(ledger);
-      const head = await ledger.finalBlockNumber(neverAborted);
+      const head = await ledger.finalBlockNumber(signal);
       await expect(ledger.append([batch(address, [event("x")])], AbortSignal.abort())).rejects.toMatchObject({
         code: 200202,
       });
-      expect(await ledger.finalBlockNumber(neverAborted)).toBe(head);
+      expect(await ledger.finalBlockNumber(signal)).toBe(head);
     });
   });
 }

@@ -10,7 +10,7 @@ import { afterEach, expect, it, vi } from "vitest";
 import { readKeyDocument } from "./key-source.ts";
 
 const documentBytesMax = 256 * 1024;
-const neverAborted = new AbortController().signal;
+const unaborted = new AbortController().signal;
 
 let server: Server | undefined;
 afterEach(() => {
@@ -36,9 +36,9 @@ function collectGarbage(): void {
 it("reads a document of up to 256 KiB from a URL", async () => {
   let bytes = documentBytesMax;
   const url = await serve((_, response) => response.end("x".repeat(bytes)));
-  expect(await readKeyDocument(url, neverAborted)).toHaveLength(documentBytesMax);
+  expect(await readKeyDocument(url, unaborted)).toHaveLength(documentBytesMax);
   bytes += 1;
-  await expect(readKeyDocument(url, neverAborted)).rejects.toThrow("more than 262144 bytes");
+  await expect(readKeyDocument(url, unaborted)).rejects.toThrow("more than 262144 bytes");
 });
 
 it("refuses a redirect without following it", async () => {
@@ -48,19 +48,19 @@ it("refuses a redirect without following it", async () => {
     if (path === "/keys") response.writeHead(302, { location: "/elsewhere" }).end();
     else response.end("{}");
   });
-  await expect(readKeyDocument(`${url}/keys`, neverAborted)).rejects.toThrow(/^unexpected redirect$/);
+  await expect(readKeyDocument(`${url}/keys`, unaborted)).rejects.toThrow(/^unexpected redirect$/);
   expect(asked).toEqual(["/keys"]);
 });
 
 it("says why a document cannot be fetched", async () => {
   const url = await serve(() => {});
   server?.close();
-  await expect(readKeyDocument(url, neverAborted)).rejects.toThrow(/^ECONNREFUSED$/);
+  await expect(readKeyDocument(url, unaborted)).rejects.toThrow(/^ECONNREFUSED$/);
 });
 
 it.each([301, 404, 500])("refuses a document with HTTP status %i", async (status) => {
   const url = await serve((_, response) => response.writeHead(status).end("{}"));
-  await expect(readKeyDocument(url, neverAborted)).rejects.toThrow();
+  await expect(readKeyDocument(url, unaborted)).rejects.toThrow();
 });
 
 it.each<[string, RequestListener]>([
@@ -70,7 +70,7 @@ it.each<[string, RequestListener]>([
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const url = await serve(listener);
   const asked = server === undefined ? [] : once(server, "request");
-  const reading = expect(readKeyDocument(url, neverAborted)).rejects.toMatchObject({ name: "TimeoutError" });
+  const reading = expect(readKeyDocument(url, unaborted)).rejects.toMatchObject({ name: "TimeoutError" });
   await asked;
   collectGarbage();
   vi.advanceTimersByTime(5_000);
@@ -82,9 +82,9 @@ it("reads a document of up to 256 KiB from a file", async () => {
   const path = join(folder, "keys.json");
   try {
     writeFileSync(path, "x".repeat(documentBytesMax));
-    expect(await readKeyDocument(path, neverAborted)).toHaveLength(documentBytesMax);
+    expect(await readKeyDocument(path, unaborted)).toHaveLength(documentBytesMax);
     writeFileSync(path, "x".repeat(documentBytesMax + 1));
-    await expect(readKeyDocument(path, neverAborted)).rejects.toThrow("more than 262144 bytes");
+    await expect(readKeyDocument(path, unaborted)).rejects.toThrow("more than 262144 bytes");
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -95,8 +95,7 @@ it("refuses a pipe, which nobody may ever write to, and a folder", async () => {
   const pipe = join(folder, "pipe");
   execFileSync("mkfifo", [pipe]);
   try {
-    for (const path of [pipe, folder])
-      await expect(readKeyDocument(path, neverAborted)).rejects.toThrow("it is no file");
+    for (const path of [pipe, folder]) await expect(readKeyDocument(path, unaborted)).rejects.toThrow("it is no file");
   } finally {
     rmSync(folder, { recursive: true });
   }

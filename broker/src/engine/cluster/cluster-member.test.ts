@@ -12,11 +12,11 @@ import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { ClusterMember } from "./cluster-member.ts";
 
 const ttl = defaultEngineLimits.membershipMs;
-const neverAborted = new AbortController().signal;
+const unaborted = new AbortController().signal;
 const groups: GroupId[] = [];
 let members: ClusterMember[] = [];
 afterEach(async () => {
-  await Promise.all(members.map((member) => member.stop(neverAborted)));
+  await Promise.all(members.map((member) => member.stop(unaborted)));
   members = [];
   groups.length = 0;
 });
@@ -56,7 +56,7 @@ const hanging = (): Promise<never> => new Promise(() => {});
 it("joins, renews its membership while it runs, and is listed", async () => {
   const world = setUp();
   const member = start(world);
-  const membership = await member.membership(neverAborted);
+  const membership = await member.membership(unaborted);
   await world.clock.advance(20 * ttl);
   expect(membership?.isLive()).toBe(true);
   expect(await world.coordinator.listNodes()).toMatchObject([{ id: membership?.nodeId, address: "a:1" }]);
@@ -66,8 +66,8 @@ it("joins, renews its membership while it runs, and is listed", async () => {
 it("frees its address at once when it stops", async () => {
   const world = setUp();
   const first = start(world);
-  await first.membership(neverAborted);
-  await first.stop(neverAborted);
+  await first.membership(unaborted);
+  await first.stop(unaborted);
   expect(await world.coordinator.listNodes()).toEqual([]);
   const second = start(world);
   await world.clock.settle();
@@ -79,7 +79,7 @@ it("frees its address at once when it stops", async () => {
 it("stops by its deadline if the coordinator does not answer", async () => {
   const world = setUp();
   const member = start(world);
-  await member.membership(neverAborted);
+  await member.membership(unaborted);
   world.coordinator.leave = hanging;
   const deadline = new AbortController();
   const stopped = member.stop(deadline.signal);
@@ -94,7 +94,7 @@ it.each([
   const world = setUp();
   const working = world.coordinator.renew.bind(world.coordinator);
   const member = start(world);
-  const membership = await member.membership(neverAborted);
+  const membership = await member.membership(unaborted);
   await world.clock.settle();
   world.coordinator.renew = renew;
   let endedAt = 0;
@@ -104,7 +104,7 @@ it.each([
   expect(endedAt).toBe((ttl * 5) / 6);
   world.coordinator.renew = working;
   await world.clock.advance(2 * ttl);
-  const next = await member.membership(neverAborted);
+  const next = await member.membership(unaborted);
   expect(next?.nodeId).not.toBe(membership?.nodeId);
   expect(await world.coordinator.listNodes()).toMatchObject([{ id: next?.nodeId }]);
 });
@@ -114,7 +114,7 @@ it("joins again at once after renewals that took effect without an answer; a lat
   const working = world.coordinator.renew.bind(world.coordinator);
   const late: (() => Promise<boolean>)[] = [];
   const member = start(world);
-  const membership = await member.membership(neverAborted);
+  const membership = await member.membership(unaborted);
   world.coordinator.renew = (...call) => {
     if (call[0] === membership?.nodeId) late.push(() => working(...call));
     return working(...call).then(hanging);
@@ -122,7 +122,7 @@ it("joins again at once after renewals that took effect without an answer; a lat
   await world.clock.advance(ttl - 10);
   world.coordinator.renew = working;
   expect(membership?.isLive()).toBe(false);
-  const next = await member.membership(neverAborted);
+  const next = await member.membership(unaborted);
   expect(late.length).toBeGreaterThan(0);
   for (const renew of late) expect(await renew()).toBe(false);
   expect(await world.coordinator.listNodes()).toMatchObject([{ id: next?.nodeId }]);
@@ -152,7 +152,7 @@ it("sends the next renewal while one hangs", async () => {
   const world = setUp();
   const working = world.coordinator.renew.bind(world.coordinator);
   const member = start(world);
-  const membership = await member.membership(neverAborted);
+  const membership = await member.membership(unaborted);
   await world.clock.settle();
   let calls = 0;
   world.coordinator.renew = (...call) => {
@@ -167,7 +167,7 @@ it("keeps the membership when the coordinator answers again just before the memb
   const world = setUp();
   const working = world.coordinator.renew.bind(world.coordinator);
   const member = start(world);
-  const membership = await member.membership(neverAborted);
+  const membership = await member.membership(unaborted);
   await world.clock.advance(1);
   world.coordinator.renew = failing;
   await world.clock.advance((ttl * 3) / 4 - 100);
@@ -180,11 +180,11 @@ it("ends its membership and joins again if the coordinator does not know it", as
   const world = setUp();
   const lines: string[] = [];
   const member = start(world, "a:1", recordingLogger(lines));
-  const membership = await member.membership(neverAborted);
+  const membership = await member.membership(unaborted);
   await world.coordinator.leave(membership?.nodeId ?? ("" as NodeId));
   await world.clock.advance(ttl / 3);
   expect(membership?.isLive()).toBe(false);
-  expect((await member.membership(neverAborted))?.nodeId).not.toBe(membership?.nodeId);
+  expect((await member.membership(unaborted))?.nodeId).not.toBe(membership?.nodeId);
   expect(lines).toContain("warn membership ended, joining again: the coordinator does not know this member");
 });
 
@@ -203,7 +203,7 @@ it("waits for the address of a killed process without a warning", async () => {
 it("reports why it is not a member as soon as its membership has ended", async () => {
   const world = setUp();
   const member = start(world);
-  const membership = await member.membership(neverAborted);
+  const membership = await member.membership(unaborted);
   world.coordinator.renew = failing;
   const joining = createDeferred<"taken">();
   world.coordinator.join = () => joining.promise;
@@ -223,7 +223,7 @@ it("logs once that another node expired or left, with the number of its subscrip
     (message: string, fields: LogFields = {}) =>
       void (message.startsWith("another") && lines.push([level, message, fields]));
   const logger: Logger = { ...silentLogger, info: note("info"), warn: note("warn") };
-  const { nodeId } = (await start(world, "a:1", logger).membership(neverAborted)) ?? {};
+  const { nodeId } = (await start(world, "a:1", logger).membership(unaborted)) ?? {};
   await clock.settle();
   const [dead, leaving] = ["dead" as NodeId, "leaving" as NodeId]; // Any string will do.
   await coordinator.join({ id: dead, address: "b:1" }, ttl);
@@ -241,7 +241,7 @@ it("logs once that another node expired or left, with the number of its subscrip
 
 it("logs once that another live node has the same address", async () => {
   const world = setUp();
-  await start(world).membership(neverAborted);
+  await start(world).membership(unaborted);
   const lines: string[] = [];
   const member = start(world, "a:1", recordingLogger(lines));
   await world.clock.advance(10 * ttl);
@@ -293,9 +293,9 @@ it("leaves and joins again if the answer to its join comes just before the membe
     return outcome;
   };
   const member = start(world);
-  const early = member.membership(neverAborted);
+  const early = member.membership(unaborted);
   await world.clock.advance((ttl * 11) / 12);
-  const late = member.membership(neverAborted);
+  const late = member.membership(unaborted);
   expect(member.failure).toContain("does not answer in time");
   expect(await world.coordinator.listNodes()).toEqual([]);
   isLate = false;
@@ -320,7 +320,7 @@ it("undoes a join in progress before stop returns", async () => {
   };
   const member = start(world);
   await world.clock.settle();
-  const stopped = member.stop(neverAborted).then(() => world.coordinator.listNodes());
+  const stopped = member.stop(unaborted).then(() => world.coordinator.listNodes());
   answered.resolve();
   await world.clock.advance(10);
   expect(await stopped).toEqual([]);
@@ -335,7 +335,7 @@ it("renew reports the ready groups at once; after drain it reports none", async 
     return working(nodeId, what);
   };
   const member = start(world);
-  await member.membership(neverAborted);
+  await member.membership(unaborted);
   groups.push("1" as GroupId); // Any string will do.
   void member.renew();
   expect(reported.at(-1)).toEqual(["1"]);
@@ -352,18 +352,18 @@ it("passes hints to listeners, a nodes hint after its own join, and listens agai
   const hints: Hint[] = [];
   const member = start(world);
   const unlisten = member.onHint((hint) => void hints.push(hint));
-  await member.membership(neverAborted);
+  await member.membership(unaborted);
   expect(hints).toEqual([{ kind: "nodes" }]);
   world.coordinator.listen = working;
   await world.clock.advance(ttl);
   hints.length = 0;
   const other = start(world, "b:1");
-  await other.membership(neverAborted);
+  await other.membership(unaborted);
   await world.clock.settle();
   expect(hints).toContainEqual({ kind: "nodes" });
   hints.length = 0;
   unlisten();
-  await other.stop(neverAborted);
+  await other.stop(unaborted);
   await world.clock.settle();
   expect(hints).toEqual([]);
 });

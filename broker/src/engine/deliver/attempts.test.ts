@@ -15,7 +15,7 @@ import { deliver } from "./attempts.ts";
 
 const hour = 3_600_000;
 const day = 24 * hour;
-const neverAborted = new AbortController().signal;
+const unaborted = new AbortController().signal;
 const notification: Notification = {
   subscription: {
     id: parseSubscriptionId("00000000-0000-4000-8000-000000000001"),
@@ -59,7 +59,7 @@ it("deliver makes, counts and logs no attempt once mayStart returns false", asyn
     mayStart = false;
     return { status: "failed", reason: "500" };
   });
-  const signals = { stopping: neverAborted, aborting: neverAborted, mayStart: () => mayStart };
+  const signals = { stopping: unaborted, aborting: unaborted, mayStart: () => mayStart };
   const delivery = deliver(parts, notification, signals);
   await clock.advance(60_000);
   expect(await delivery).toEqual({ status: "interrupted" });
@@ -96,7 +96,7 @@ it.each([
 ])("if the sink %s, deliver counts the attempt as failed, logs an error, and tries again", async (_, breaks) => {
   const { clock, seen, parts } = createComponents();
   const sink = new BrokenOnce(breaks);
-  const delivery = deliver({ ...parts, sink }, notification, { stopping: neverAborted, aborting: neverAborted });
+  const delivery = deliver({ ...parts, sink }, notification, { stopping: unaborted, aborting: unaborted });
   await clock.advance(60_000);
   expect(await delivery).toEqual({ status: "accepted" });
   expect(seen).toEqual([
@@ -119,7 +119,7 @@ it.each([
     if (sink.attempts.length === 4) clock.step(-step);
     return sink.attempts.length < 6 ? { status: "failed", reason: "500" } : { status: "accepted" };
   });
-  const delivery = deliver(parts, notification, { stopping: neverAborted, aborting: neverAborted });
+  const delivery = deliver(parts, notification, { stopping: unaborted, aborting: unaborted });
   await clock.advance(10 * 60_000);
   expect(await delivery).toEqual({ status: "accepted" });
 });
@@ -127,7 +127,7 @@ it.each([
 it("deliver gives up when the receiver has failed for three days", async () => {
   const { sink, clock, parts } = createComponents();
   sink.receive("http://receiver/", () => ({ status: "failed", reason: "500" }));
-  const delivery = deliver(parts, notification, { stopping: neverAborted, aborting: neverAborted });
+  const delivery = deliver(parts, notification, { stopping: unaborted, aborting: unaborted });
   await clock.advance(3 * day - hour);
   const before = sink.attempts.length;
   await clock.advance(2 * hour);
@@ -144,8 +144,8 @@ it("deliver waits whole milliseconds, which the store keeps, even if the receive
   );
   const waits: number[] = [];
   const delivery = deliver(parts, notification, {
-    stopping: neverAborted,
-    aborting: neverAborted,
+    stopping: unaborted,
+    aborting: unaborted,
     onWaiting: ({ waitMs }) => void waits.push(waitMs),
     onFailing: ({ waitedMs }) => void waits.push(waitedMs),
   });

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { neverAborted } from "../../lib/cancellation.ts";
+import { unaborted } from "../../lib/cancellation.ts";
 import { bytesAheadMax, bytesAheadTotalMax, RoomAhead, SharedRoom } from "./room-ahead.ts";
 
 const workersMax = 1_000;
 const eventBytes = 1_024;
 
 function createRoom(shared: SharedRoom): RoomAhead {
-  return new RoomAhead({ shared, countAhead: () => 0, stopping: neverAborted });
+  return new RoomAhead({ shared, countAhead: () => 0, stopping: unaborted });
 }
 
 /** As many workers as may hang at one receiver, each with events to take. */

@@ -1,6 +1,6 @@
 import { BrokerError, encodedBytes } from "@stele/wire";
 import type { EventPayload } from "../../domain/event.ts";
-import { neverAborted } from "../../lib/cancellation.ts";
+import { unaborted } from "../../lib/cancellation.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { Semaphore } from "../../lib/semaphore.ts";
@@ -312,7 +312,7 @@ export class Batcher {
     options: AppendOptions,
   ): Promise<readonly BatchOutcome[] | undefined> {
     try {
-      return await this.#inFlight.run(() => this.#append(batches, options), neverAborted);
+      return await this.#inFlight.run(() => this.#append(batches, options), unaborted);
     } catch (error) {
       this.#refuseAll(batches, error);
       return undefined;

@@ -3,7 +3,7 @@ import { type Event, lastPositionOf } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import { endOfBlock, minOf, type Position } from "../../domain/position.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
-import { neverAborted } from "../../lib/cancellation.ts";
+import { unaborted } from "../../lib/cancellation.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import { Semaphore } from "../../lib/semaphore.ts";
 import type { PublishKeyRow } from "../../ports/publish-keys.ts";
@@ -94,7 +94,7 @@ export class TokenSearch {
   async #serve(topic: TopicName): Promise<void> {
     for (let wanted = this.#waiting.get(topic); wanted !== undefined; wanted = this.#waiting.get(topic)) {
       const all = wanted;
-      await this.#semaphore.run(() => this.#searchFor({ topic, wanted: all.splice(0) }), neverAborted);
+      await this.#semaphore.run(() => this.#searchFor({ topic, wanted: all.splice(0) }), unaborted);
       if (all.length === 0) this.#waiting.delete(topic);
     }
   }

@@ -85,9 +85,9 @@ describe("if the chain does not give a batch", () => {
     expect(await copies.readDropped(defaultGroupId, wanted, "feed")).toEqual(batches.slice(0, 3));
     const refused = { code: 200205, message: expect.stringContaining("only the chain has the events of block 3") };
     await expect(copies.readDropped(defaultGroupId, wanted.slice(3), "feed")).rejects.toMatchObject(refused);
-    const neverAborted = new AbortController().signal;
-    expect(await copies.compare(defaultGroupId, batches, neverAborted)).toEqual(batches.slice(0, 3));
-    const compared = copies.compare(defaultGroupId, batches.slice(3), neverAborted);
+    const unaborted = new AbortController().signal;
+    expect(await copies.compare(defaultGroupId, batches, unaborted)).toEqual(batches.slice(0, 3));
+    const compared = copies.compare(defaultGroupId, batches.slice(3), unaborted);
     const message = expect.stringContaining("must give the events of block 3 before the store drops them");
     await expect(compared).rejects.toMatchObject({ code: 200205, message });
   });

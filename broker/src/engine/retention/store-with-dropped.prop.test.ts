@@ -21,7 +21,7 @@ import { Troubles } from "../integrity/troubles.ts";
 import { createReads } from "./create-retention.ts";
 
 const names = ["a", "b/c", "d"].map((name) => parseTopicName(name));
-const neverAborted = new AbortController().signal;
+const unaborted = new AbortController().signal;
 
 /** The contents of a block's batches, each of one topic. */
 const blockArbitrary = fc.array(
@@ -59,7 +59,7 @@ async function createLedger(blocks: History["blocks"]) {
   }
   const ledger = createMemoryLedger({ groupId: defaultGroupId, chain, isFinal: true });
   await ledger.start();
-  const read = Array.from({ length: chain.head + 1 }, (_, number) => ledger.readBlock(number, neverAborted));
+  const read = Array.from({ length: chain.head + 1 }, (_, number) => ledger.readBlock(number, unaborted));
   const found = (await Promise.all(read)).flatMap((block) => block ?? []);
   return { ledger, indexed: indexBlocks(found, new Map()) };
 }

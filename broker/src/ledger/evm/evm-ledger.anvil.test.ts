@@ -41,14 +41,14 @@ describeLedger("EvmLedger on anvil with a journal", async () => {
 });
 
 describe("EvmLedger on anvil", () => {
-  const neverAborted = new AbortController().signal;
+  const unaborted = new AbortController().signal;
   const name = parseTopicName("gas");
 
   async function startWithTopic(): Promise<{ ledger: EvmLedger; address: Address }> {
     const ledger = (await createHarness()).createLedger();
     await ledger.start();
-    await ledger.openTopic(name, neverAborted);
-    for await (const step of ledger.follow(undefined, neverAborted)) {
+    await ledger.openTopic(name, unaborted);
+    for await (const step of ledger.follow(undefined, unaborted)) {
       const blocks = step.kind === "blocks" ? step.blocks : [];
       const opened = blocks.flatMap(({ entries }) => entries).find(({ kind }) => kind === "topic-opened");
       if (opened !== undefined) return { ledger, address: opened.address };
@@ -64,13 +64,10 @@ describe("EvmLedger on anvil", () => {
     const registry = ledger.registryAddress;
     const code = await anvil.provider.request({ method: "eth_getCode", params: [registry, "latest"] });
     await anvil.provider.request({ method: "anvil_setCode", params: [registry, "0x60006000fd"] });
-    const answers = await Promise.allSettled([
-      ledger.append(batches, neverAborted),
-      ledger.append(batches, neverAborted),
-    ]);
+    const answers = await Promise.allSettled([ledger.append(batches, unaborted), ledger.append(batches, unaborted)]);
     for (const answer of answers) expect(answer).toMatchObject({ reason: { code: 200202 } });
     await anvil.provider.request({ method: "anvil_setCode", params: [registry, code] });
-    expect(await ledger.append(batches, neverAborted)).toMatchObject([{ status: "committed", firstSequence: 1 }]);
+    expect(await ledger.append(batches, unaborted)).toMatchObject([{ status: "committed", firstSequence: 1 }]);
     await ledger.stop();
   });
 
@@ -89,7 +86,7 @@ describe("EvmLedger on anvil", () => {
       for (const batches of [1, 1, 3]) {
         const [outcome] = await ledger.append(
           Array.from({ length: batches }, () => toOutgoingBatch({ topic: name, address, events })),
-          neverAborted,
+          unaborted,
         );
         if (outcome?.status !== "committed") throw new Error("not committed");
         const { used, calldataBytes } = await newestTransaction(outcome.blockNumber);

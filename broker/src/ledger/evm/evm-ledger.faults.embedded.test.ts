@@ -23,7 +23,7 @@ import { Stranger } from "./testing/stranger.ts";
 
 const keysMax = 60;
 const transactionBytesMax = 40_000;
-const neverAborted = new AbortController().signal;
+const unaborted = new AbortController().signal;
 const name = parseTopicName("faults");
 
 let chain: EmbeddedChain;
@@ -61,11 +61,11 @@ async function withLedger(
   const ledger = harness.createLedger(options);
   await ledger.start();
   try {
-    await ledger.openTopic(name, neverAborted);
+    await ledger.openTopic(name, unaborted);
     const [opened] = await entries(ledger);
     const address = opened?.address ?? "0x";
     const append = async (text: string): Promise<BatchOutcome | undefined> =>
-      (await ledger.append([toOutgoingBatch({ topic: name, address, events: [event(text)] })], neverAborted))[0];
+      (await ledger.append([toOutgoingBatch({ topic: name, address, events: [event(text)] })], unaborted))[0];
     await use(ledger, append, address);
   } finally {
     await ledger.stop();
@@ -73,9 +73,9 @@ async function withLedger(
 }
 
 async function entries(ledger: EvmLedger): Promise<LedgerEntry[]> {
-  const head = await ledger.finalBlockNumber(neverAborted);
+  const head = await ledger.finalBlockNumber(unaborted);
   const found: LedgerEntry[] = [];
-  for await (const step of ledger.follow(undefined, neverAborted)) {
+  for await (const step of ledger.follow(undefined, unaborted)) {
     const blocks = step.kind === "blocks" ? step.blocks : [];
     found.push(...blocks.flatMap((block) => block.entries));
     if ((blocks.at(-1)?.number ?? 0) >= head) break;
@@ -216,7 +216,7 @@ describe("append", () => {
       throw connectionRefused();
     };
     const batches = [toOutgoingBatch({ topic: name, address: ledger.registryAddress, events: [event("a")] })];
-    const answers = Promise.allSettled([ledger.append(batches, neverAborted), ledger.openTopic(name, neverAborted)]);
+    const answers = Promise.allSettled([ledger.append(batches, unaborted), ledger.openTopic(name, unaborted)]);
     await ledger.stop();
     for (const answer of await answers) expect(answer).toMatchObject({ reason: { code: 200205 } });
   });

@@ -12,7 +12,7 @@ import { type Anvil, startAnvil } from "./testing/anvil.ts";
 import { createEvmHarness, type EvmHarness, testKey } from "./testing/evm-harness.ts";
 import { InterceptedProvider, passAll } from "./testing/intercepted-provider.ts";
 
-const neverAborted = new AbortController().signal;
+const unaborted = new AbortController().signal;
 const name = parseTopicName("a");
 let anvil: Anvil;
 let harness: EvmHarness;
@@ -78,7 +78,7 @@ class Copy {
 
   /** Whether the copy ends with the newest final block. Asks the chain itself, since the ledger may learn of a reorg later. */
   async #isWhole(): Promise<boolean> {
-    const final = await this.#ledger.finalBlockNumber(neverAborted);
+    const final = await this.#ledger.finalBlockNumber(unaborted);
     if (this.#head === undefined || this.#head.number < final) return false;
     const block = (await ask("eth_getBlockByNumber", toQuantity(this.#head.number), false)) as { hash: Hash } | null; // A block.
     return block?.hash === this.#head.hash;
@@ -86,7 +86,7 @@ class Copy {
 
   async #cutBack(): Promise<void> {
     while (this.#head !== undefined) {
-      if ((await this.#ledger.findBlockHash(this.#head.number, neverAborted)) === this.#head.hash) return;
+      if ((await this.#ledger.findBlockHash(this.#head.number, unaborted)) === this.#head.hash) return;
       this.blocks.pop();
     }
   }
@@ -178,12 +178,12 @@ describe("a chain with a reorg", () => {
       await mine(2);
       const late = harness.createLedger();
       await late.start();
-      for await (const step of late.follow(gone, neverAborted)) {
+      for await (const step of late.follow(gone, unaborted)) {
         expect(step.kind).toBe("reorganised");
         break;
       }
       await late.stop();
-      expect(await ledger.findBlockHash(gone?.number ?? 0, neverAborted)).not.toBe(gone?.hash);
+      expect(await ledger.findBlockHash(gone?.number ?? 0, unaborted)).not.toBe(gone?.hash);
     });
   });
 });
@@ -219,8 +219,8 @@ describe("an endpoint with lagging chain nodes", () => {
       let behind = 0;
       provider.current = async ({ method, params = [] }, pass) =>
         method === "eth_getBlockByNumber" && params[0] !== "latest" && ++behind < 5 ? null : pass();
-      expect(await ledger.findBlockHash(number, neverAborted)).toBe(hash);
-      expect(await ledger.findBlockHash(number + 1, neverAborted)).toBeUndefined();
+      expect(await ledger.findBlockHash(number, unaborted)).toBe(hash);
+      expect(await ledger.findBlockHash(number + 1, unaborted)).toBeUndefined();
       expect(behind).toBe(6);
     });
   });
@@ -267,7 +267,7 @@ describe("a block whose logs the endpoint refuses", () => {
     ],
   ])("reads the logs of a block %s", async (_, refusal, isTaken) => {
     await withTopic(async ({ copy, publish, ledger }) => {
-      await ledger.openTopic(parseTopicName("another"), neverAborted);
+      await ledger.openTopic(parseTopicName("another"), unaborted);
       provider.current = async ({ method, params }, pass) => {
         if (method !== "eth_getLogs" || isTaken((params as [Filter])[0])) return pass(); // The ledger sends these.
         throw Object.assign(new Error(refusal.message), { code: refusal.code });
@@ -293,7 +293,7 @@ describe("a block whose logs the endpoint refuses", () => {
       await vi.waitUntil(() => ledger.view().outage !== undefined, { timeout: 20_000 });
       expect(ledger.view().outage?.reason).toMatch(new RegExp(`^cannot read block ${number + 1}: .*answer too large`));
       const more = [toOutgoingBatch({ topic: name, address: ledger.registryAddress, events: [] })];
-      await expect(ledger.append(more, neverAborted)).rejects.toMatchObject({
+      await expect(ledger.append(more, unaborted)).rejects.toMatchObject({
         code: 200205,
         message: expect.stringContaining("cannot read block"),
       });

@@ -7,7 +7,7 @@ import { connectionLost, connectionRefused, passAll } from "./testing/intercepte
 import { hashOf, until, WriterWorld } from "./testing/writer-world.ts";
 
 const gwei = 1_000_000_000n;
-const neverAborted = new AbortController().signal;
+const unaborted = new AbortController().signal;
 
 const tooLarge = (): Error => Object.assign(new Error("exceeds block gas limit"), { code: -32_000 });
 
@@ -55,8 +55,8 @@ test("settled returns no block below that of a transaction, even if another node
     const isLatest = request.method === "eth_getBlockByNumber" && request.params?.[0] === "latest";
     return isLatest ? world.ask("eth_getBlockByNumber", `0x${(blockNumber - 1).toString(16)}`, false) : pass();
   };
-  expect(await ledger.settled(undefined, neverAborted)).toBeGreaterThanOrEqual(blockNumber);
-  expect(await ledger.settled(`0x${"ab".repeat(20)}`, neverAborted)).toBeGreaterThanOrEqual(blockNumber);
+  expect(await ledger.settled(undefined, unaborted)).toBeGreaterThanOrEqual(blockNumber);
+  expect(await ledger.settled(`0x${"ab".repeat(20)}`, unaborted)).toBeGreaterThanOrEqual(blockNumber);
   await ledger.stop();
 });
 
@@ -316,10 +316,10 @@ test("requests at most 32 receipts at a time for a block of 100 transactions", a
   world = await WriterWorld.start();
   const { ledger, abandon } = await world.createFirstWriter();
   const name = parseTopicName("same");
-  await ledger.openTopic(name, neverAborted);
+  await ledger.openTopic(name, unaborted);
   await world.ask("anvil_setAutomine", false);
   // Only the first transaction writes a log; the ledger learns of the others from their receipts.
-  const closed = Array.from({ length: changes }, () => ledger.closeTopic(name, neverAborted));
+  const closed = Array.from({ length: changes }, () => ledger.closeTopic(name, unaborted));
   await until(async () => (await world.poolSize()) === changes);
   let underWay = 0;
   let most = 0;

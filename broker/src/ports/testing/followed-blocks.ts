@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import type { Address } from "../../domain/topic.ts";
 import type { BlockRef, Ledger, LedgerBlock, LedgerEntry } from "../ledger.ts";
 
-const neverAborted = new AbortController().signal;
+const unaborted = new AbortController().signal;
 
 export function flat(blocks: readonly LedgerBlock[]): LedgerEntry[] {
   return blocks.flatMap((block) => block.entries);
@@ -11,7 +11,7 @@ export function flat(blocks: readonly LedgerBlock[]): LedgerEntry[] {
 
 /** The final block with a number; undefined for a number below 0 or beyond the head. */
 export async function refOf(ledger: Ledger, number: number): Promise<BlockRef | undefined> {
-  const hash = number < 0 ? undefined : await ledger.findBlockHash(number, neverAborted);
+  const hash = number < 0 ? undefined : await ledger.findBlockHash(number, unaborted);
   return hash === undefined ? undefined : { number, hash };
 }
 
@@ -34,7 +34,7 @@ export async function collect(
 
 /** All blocks after number `after`, up to the newest final block. */
 export async function collectAll(ledger: Ledger, after = -1): Promise<LedgerBlock[]> {
-  const head = await ledger.finalBlockNumber(neverAborted);
+  const head = await ledger.finalBlockNumber(unaborted);
   return collect(ledger, after, (blocks) => (blocks.at(-1)?.number ?? -1) >= head);
 }
 

@@ -7,7 +7,7 @@ import type { AttemptOutcome } from "../../ports/sink.ts";
 import { ManualClock } from "./testing/manual-clock.ts";
 import { notificationTo } from "./testing/notification.ts";
 import { startReceiver, startTcpReceiver } from "./testing/receiver.ts";
-import { attemptAt, makeSink, neverAborted } from "./testing/sink.ts";
+import { attemptAt, makeSink, unaborted } from "./testing/sink.ts";
 
 describe("a bad receiver", () => {
   const deadline = "the deadline of 10000 ms passed";
@@ -181,10 +181,10 @@ describe("a bad receiver", () => {
     });
     const clock = new ManualClock();
     const sink = makeSink({ clock });
-    const hung = sink.attempt(notificationTo({ url: receiver.url }), neverAborted);
+    const hung = sink.attempt(notificationTo({ url: receiver.url }), unaborted);
     const good = notificationTo({ url: receiver.url.replace("/hook", "/good") });
     for (let round = 0; round < 20; round += 1) {
-      expect(await sink.attempt(good, neverAborted)).toEqual({ status: "accepted" });
+      expect(await sink.attempt(good, unaborted)).toEqual({ status: "accepted" });
     }
     clock.expire();
     expect(await hung).toMatchObject({ status: "failed" });

@@ -4,7 +4,7 @@ import type { CallbackTarget, Notification, NotifiedEvent } from "../../ports/si
 import { CallbackBodies, webhookIdOf } from "./callback-body.ts";
 import { notificationTo } from "./testing/notification.ts";
 import { startReceiver } from "./testing/receiver.ts";
-import { makeSink, neverAborted } from "./testing/sink.ts";
+import { makeSink, unaborted } from "./testing/sink.ts";
 
 const bodies = new CallbackBodies({ extensionPrefix: "svc-", type: "stele.event" });
 const origin = { source: "eip155:1:0x00000000000000000000000000000000000000aa", time: Date.UTC(2026, 10, 23) };
@@ -126,7 +126,7 @@ describe("a batch in the interface's form", () => {
     const { subscription, ...rest } = notification;
     const outcome = await makeSink().attempt(
       { subscription: { ...subscription, url: receiver.url }, ...rest },
-      neverAborted,
+      unaborted,
     );
     expect(outcome).toEqual({ status: "accepted" });
     expect(receiver.requests[0]?.headers["webhook-id"]).toBe(id);
@@ -137,7 +137,7 @@ describe("a batch in the interface's form", () => {
 async function traceOf(one: NotifiedEvent, changes: Partial<CallbackTarget> = {}, batch?: readonly NotifiedEvent[]) {
   await using receiver = await startReceiver((response) => response.end());
   const { subscription } = notificationTo({ ...changes, url: receiver.url });
-  await makeSink().attempt({ subscription, ...one, ...(batch && { batch }) }, neverAborted);
+  await makeSink().attempt({ subscription, ...one, ...(batch && { batch }) }, unaborted);
   return receiver.requests[0]?.headers["traceparent"];
 }
 

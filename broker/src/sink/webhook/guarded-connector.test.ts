@@ -8,7 +8,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { ManualClock } from "./testing/manual-clock.ts";
 import { notificationTo } from "./testing/notification.ts";
 import { startReceiver } from "./testing/receiver.ts";
-import { attemptAt, makeSink, neverAborted } from "./testing/sink.ts";
+import { attemptAt, makeSink, unaborted } from "./testing/sink.ts";
 import type { WebhookSinkOptions } from "./webhook-sink.ts";
 
 describe("the address guard", () => {
@@ -83,7 +83,7 @@ describe("the address guard", () => {
     const sink = makeSink({ allowLoopback: false, resolver });
     const url = `http://rebinding.example:${receiver.port}/`;
     await sink.checkTarget(notificationTo({ url }).subscription);
-    const outcome = await sink.attempt(notificationTo({ url }), neverAborted);
+    const outcome = await sink.attempt(notificationTo({ url }), unaborted);
     expect(outcome).toEqual({ status: "failed", reason: "callbacks may not reach the address 127.0.0.1" });
     expect(receiver.connectionCount()).toBe(0);
   });

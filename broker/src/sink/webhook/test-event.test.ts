@@ -3,13 +3,13 @@ import { rotateSecret } from "../../domain/signing-secret.ts";
 import { signMessage } from "../../lib/webhook-signature.ts";
 import { notificationTo } from "./testing/notification.ts";
 import { startReceiver } from "./testing/receiver.ts";
-import { attemptAt, makeSink, neverAborted } from "./testing/sink.ts";
+import { attemptAt, makeSink, unaborted } from "./testing/sink.ts";
 
 describe("a test event", () => {
   test("is a signed ping, and the result contains the receiver's answer", async () => {
     await using receiver = await startReceiver((response) => response.writeHead(500).end("not today"));
     const target = notificationTo({ url: receiver.url, secret: "secret" }).subscription;
-    const { outcome, answer } = await makeSink().test(target, neverAborted);
+    const { outcome, answer } = await makeSink().test(target, unaborted);
     expect(outcome).toEqual({ status: "failed", reason: "answered 500" });
     expect([answer?.status, answer?.body.toString()]).toEqual([500, "not today"]);
     const [request] = receiver.requests;
@@ -23,12 +23,12 @@ describe("a test event", () => {
   test("is accepted with status 200, even if a JsonRPC receiver answers that it does not know the method", async () => {
     await using receiver = await startReceiver((response) => response.end('{"error":{"code":-32601}}'));
     const target = notificationTo({ url: receiver.url, format: "JsonRPC" }).subscription;
-    expect((await makeSink().test(target, neverAborted)).outcome).toEqual({ status: "accepted" });
+    expect((await makeSink().test(target, unaborted)).outcome).toEqual({ status: "accepted" });
     expect(JSON.parse(receiver.requests[0]?.body ?? "")).toMatchObject({ method: "ping" });
   });
 
   test("at a url that cannot be called fails with the reason", async () => {
-    const { outcome, answer } = await makeSink().test(notificationTo({ url: "ftp://x/" }).subscription, neverAborted);
+    const { outcome, answer } = await makeSink().test(notificationTo({ url: "ftp://x/" }).subscription, unaborted);
     expect([outcome.status, answer]).toEqual(["failed", undefined]);
     expect(outcome).toHaveProperty("reason", expect.stringContaining("the url cannot be called"));
   });
@@ -36,7 +36,7 @@ describe("a test event", () => {
   test("is not sent to a receiver that refuses the broker", async () => {
     await using receiver = await startReceiver((response) => response.writeHead(403).end());
     const sink = makeSink({ consent: { mode: "try", trusted: [], origin: "broker.example" } });
-    const { outcome } = await sink.test(notificationTo({ url: receiver.url }).subscription, neverAborted);
+    const { outcome } = await sink.test(notificationTo({ url: receiver.url }).subscription, unaborted);
     expect(outcome).toHaveProperty("reason", expect.stringContaining("did not agree to be called"));
     expect(receiver.requests.map(({ method }) => method)).toEqual(["OPTIONS"]);
   });

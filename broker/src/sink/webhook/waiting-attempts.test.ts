@@ -3,7 +3,7 @@ import { createDeferred } from "../../lib/deferred.ts";
 import type { AttemptOutcome, Notification, Sink } from "../../ports/sink.ts";
 import { notificationTo } from "./testing/notification.ts";
 import { type Receiver, startReceiver } from "./testing/receiver.ts";
-import { makeSink, neverAborted } from "./testing/sink.ts";
+import { makeSink, unaborted } from "./testing/sink.ts";
 
 const accepted: AttemptOutcome = { status: "accepted" };
 const withheld: AttemptOutcome = { status: "withheld" };
@@ -31,16 +31,16 @@ describe("an attempt that waits for a connection", () => {
     await using _ = receiver;
     const sink = makeSink({ connectionsMax: 1 });
     let mayStart = true;
-    const first = sink.attempt(at(receiver, "/first"), neverAborted, { mayStart: () => mayStart });
+    const first = sink.attempt(at(receiver, "/first"), unaborted, { mayStart: () => mayStart });
     const waiting = Array.from({ length: 5 }, () =>
-      sink.attempt(at(receiver, "/waiting"), neverAborted, { mayStart: () => mayStart }),
+      sink.attempt(at(receiver, "/waiting"), unaborted, { mayStart: () => mayStart }),
     );
     await isReached;
     mayStart = false;
     release();
     expect(await first).toEqual(accepted);
     expect(await Promise.all(waiting)).toEqual(waiting.map(() => withheld));
-    expect(await sink.attempt(at(receiver, "/free"), neverAborted)).toEqual(accepted);
+    expect(await sink.attempt(at(receiver, "/free"), unaborted)).toEqual(accepted);
     expect(pathsOf(receiver)).toEqual(["/first", "/free"]);
     expect(receiver.connectionCount()).toBe(1);
   });
@@ -50,14 +50,14 @@ describe("an attempt that waits for a connection", () => {
     await using _ = receiver;
     const sink = makeSink({ connectionsMax: 1 });
     const aborting = new AbortController();
-    const first = sink.attempt(at(receiver, "/first"), neverAborted);
+    const first = sink.attempt(at(receiver, "/first"), unaborted);
     const waiting = Array.from({ length: 5 }, () => sink.attempt(at(receiver, "/waiting"), aborting.signal));
     await isReached;
     aborting.abort();
     expect(await Promise.all(waiting)).toMatchObject(waiting.map(() => ({ status: "failed" })));
     release();
     expect(await first).toEqual(accepted);
-    expect(await sink.attempt(at(receiver, "/free"), neverAborted)).toEqual(accepted);
+    expect(await sink.attempt(at(receiver, "/free"), unaborted)).toEqual(accepted);
     expect(pathsOf(receiver)).toEqual(["/first", "/free"]);
     expect(receiver.connectionCount()).toBe(1);
   });
@@ -68,17 +68,17 @@ const targetAt = (url: string): Notification["subscription"] => notificationTo({
 describe("the slots of a receiver", () => {
   test("are twice its connections, over all its urls; a slot that an attempt leaves goes to the next", async () => {
     const sink = makeSink({ connectionsMax: 2 });
-    const slots = ["/a", "/b", "/c", "/d"].map((path) => sink.enter(targetAt(`http://one.test${path}`), neverAborted));
+    const slots = ["/a", "/b", "/c", "/d"].map((path) => sink.enter(targetAt(`http://one.test${path}`), unaborted));
     expect(slots.every((slot) => slot !== undefined && !(slot instanceof Promise))).toBe(true);
-    const waiting = sink.enter(targetAt("http://one.test/e"), neverAborted);
+    const waiting = sink.enter(targetAt("http://one.test/e"), unaborted);
     expect(waiting).toBeInstanceOf(Promise);
-    expect(sink.enter(targetAt("http://two.test/"), neverAborted)).not.toBeInstanceOf(Promise);
+    expect(sink.enter(targetAt("http://two.test/"), unaborted)).not.toBeInstanceOf(Promise);
     (await slots[0])?.leave();
     expect(await waiting).toBeDefined();
   });
 
   test("are not needed for a url that cannot be called", () => {
-    expect(makeSink().enter(targetAt("nowhere"), neverAborted)).toBeUndefined();
+    expect(makeSink().enter(targetAt("nowhere"), unaborted)).toBeUndefined();
   });
 });
 
@@ -86,7 +86,7 @@ describe("an attempt whose permission is withdrawn while it waits", () => {
   test("is not sent on an open idle connection", async () => {
     await using receiver = await startReceiver((response) => response.end());
     const sink = makeSink();
-    expect(await sink.attempt(at(receiver, "/first"), neverAborted)).toEqual(accepted);
+    expect(await sink.attempt(at(receiver, "/first"), unaborted)).toEqual(accepted);
     expect(await attemptAndDeny(sink, at(receiver, "/second"), Promise.resolve())).toEqual(withheld);
     expect(pathsOf(receiver)).toEqual(["/first"]);
   });
@@ -101,7 +101,7 @@ describe("an attempt whose permission is withdrawn while it waits", () => {
     const notification = notificationTo({ url: `http://receiver.test:${receiver.port}/` });
     const sink = makeSink({ resolver });
     expect(await attemptAndDeny(sink, notification, asked.promise)).toEqual(withheld);
-    expect(await sink.attempt(notification, neverAborted, { mayStart: () => true })).toEqual(accepted);
+    expect(await sink.attempt(notification, unaborted, { mayStart: () => true })).toEqual(accepted);
     expect(pathsOf(receiver)).toEqual(["/"]);
   });
 });
@@ -109,7 +109,7 @@ describe("an attempt whose permission is withdrawn while it waits", () => {
 /** Attempts a notification, and denies permission once `until` resolves. */
 async function attemptAndDeny(sink: Sink, notification: Notification, until: Promise<void>): Promise<AttemptOutcome> {
   let mayStart = true;
-  const attempt = sink.attempt(notification, neverAborted, { mayStart: () => mayStart });
+  const attempt = sink.attempt(notification, unaborted, { mayStart: () => mayStart });
   await until;
   mayStart = false;
   return attempt;

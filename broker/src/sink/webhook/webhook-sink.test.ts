@@ -5,7 +5,7 @@ import { signMessage } from "../../lib/webhook-signature.ts";
 import { ManualClock } from "./testing/manual-clock.ts";
 import { notificationTo } from "./testing/notification.ts";
 import { startReceiver } from "./testing/receiver.ts";
-import { attemptAt, makeSink, neverAborted } from "./testing/sink.ts";
+import { attemptAt, makeSink, unaborted } from "./testing/sink.ts";
 
 const id = "2cf24dba-59-1124";
 const notResponse = refused("the body is not a JSON-RPC response");
@@ -47,7 +47,7 @@ describe("a request", () => {
     await using receiver = await startReceiver((response) => response.end("thanks"));
     const sink = makeSink();
     const notification = notificationTo({ url: receiver.url });
-    for (let round = 0; round < 5; round += 1) await sink.attempt(notification, neverAborted);
+    for (let round = 0; round < 5; round += 1) await sink.attempt(notification, unaborted);
     expect(receiver.requests).toHaveLength(5);
     // A second one, because undici returns an answered connection one turn of the event loop later.
     expect(receiver.connectionCount()).toBeLessThanOrEqual(2);
@@ -57,7 +57,7 @@ describe("a request", () => {
     await using receiver = await startReceiver((response) => response.end());
     const sink = makeSink({ connectionsMax: 3 });
     const notification = notificationTo({ url: receiver.url });
-    const outcomes = await Promise.all(Array.from({ length: 20 }, () => sink.attempt(notification, neverAborted)));
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => sink.attempt(notification, unaborted)));
     expect(outcomes.every(({ status }) => status === "accepted")).toBe(true);
     expect(receiver.connectionCount()).toBeLessThanOrEqual(3);
   });
@@ -151,7 +151,7 @@ describe("abort and stop", () => {
     const notification = notificationTo({ url: receiver.url });
     expect(await sink.attempt(notification, AbortSignal.abort())).toEqual(cancelled);
     await sink.stop(0);
-    expect(await sink.attempt(notification, neverAborted)).toEqual({
+    expect(await sink.attempt(notification, unaborted)).toEqual({
       status: "failed",
       reason: "the broker is stopping",
     });
@@ -165,7 +165,7 @@ describe("abort and stop", () => {
       stops.push(sink.stop(60_000));
       response.end();
     });
-    expect(await sink.attempt(notificationTo({ url: receiver.url }), neverAborted)).toEqual({ status: "accepted" });
+    expect(await sink.attempt(notificationTo({ url: receiver.url }), unaborted)).toEqual({ status: "accepted" });
     expect(stops).toHaveLength(1);
     await stops[0];
   });
@@ -174,7 +174,7 @@ describe("abort and stop", () => {
     const reached = createDeferred<void>();
     await using receiver = await startReceiver(() => reached.resolve());
     const sink = makeSink();
-    const outcome = sink.attempt(notificationTo({ url: receiver.url }), neverAborted);
+    const outcome = sink.attempt(notificationTo({ url: receiver.url }), unaborted);
     await reached.promise;
     await sink.stop(10);
     expect(await outcome).toEqual({ status: "failed", reason: "the broker is stopping" });
@@ -187,11 +187,11 @@ describe("abort and stop", () => {
       else clock.expire();
     });
     const sink = makeSink({ connectionsMax: 1, clock });
-    const first = sink.attempt(notificationTo({ url: receiver.url }), neverAborted);
-    const second = sink.attempt(notificationTo({ url: receiver.url }), neverAborted);
+    const first = sink.attempt(notificationTo({ url: receiver.url }), unaborted);
+    const second = sink.attempt(notificationTo({ url: receiver.url }), unaborted);
     expect(await Promise.all([first, second])).toMatchObject([{ status: "failed" }, { status: "failed" }]);
     const release = notificationTo({ url: receiver.url.replace("/hook", "/release") });
-    expect(await sink.attempt(release, neverAborted)).toEqual({ status: "accepted" });
+    expect(await sink.attempt(release, unaborted)).toEqual({ status: "accepted" });
     expect(receiver.requests.map(({ path }) => path)).toEqual(["/hook", "/hook", "/release"]);
   });
 });

@@ -1,4 +1,4 @@
-import { neverAborted, type CancelSignal } from "../../../lib/cancellation.ts";
+import { unaborted, type CancelSignal } from "../../../lib/cancellation.ts";
 import type { Event, EventBatch } from "../../../domain/event.ts";
 import type { GroupId } from "../../../domain/group-id.ts";
 import { extensionsBytes } from "../../../domain/event-rules.ts";
@@ -113,7 +113,7 @@ export class RetainedReads {
   async #read(groupId: GroupId, { topic, position }: EventPlace): Promise<Event | undefined> {
     const place = { after: before(position), upTo: position, topic, batchesMax: 1, bytesMax: 1 };
     const { store, readDropped } = this.#parts;
-    const found = await this.#semaphore.run(() => store.readBatches(groupId, place), neverAborted);
+    const found = await this.#semaphore.run(() => store.readBatches(groupId, place), unaborted);
     const [batch] = await readDropped(groupId, found ?? []);
     return batch && eventsOf(batch)[position - batch.firstPosition];
   }

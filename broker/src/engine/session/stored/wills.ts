@@ -65,7 +65,7 @@ export class Wills {
       principal: access.recall(owner),
       address: undefined,
       protocol: "MQTT",
-      signal: neverAborted,
+      signal: unaborted,
     };
     const { call } = will;
     try {
@@ -122,7 +122,7 @@ export class Wills {
   }
 }
 
-const neverAborted = new AbortController().signal;
+const unaborted = new AbortController().signal;
 
 /** A MayNotStartError means that the node lost its membership: once it is a member again, it publishes the will. */
 function isPassingError(error: unknown): boolean {

@@ -9,7 +9,7 @@ import { Rpc } from "../endpoint/rpc.ts";
 import { FakeNode } from "../testing/fake-node.ts";
 
 const registry: Address = `0x${"12".repeat(20)}`;
-const neverAborted = new AbortController().signal;
+const unaborted = new AbortController().signal;
 
 /** A reader of a chain with a log in each block after the first. */
 function createReader(blocks: number) {
@@ -51,7 +51,7 @@ test("rejects logs of a range from a chain node that lacks the last block of the
     blocksMax: 16,
     head: 400,
     header: undefined,
-    ended: neverAborted,
+    ended: unaborted,
   };
   node.behind = (method) => (method === "eth_getLogs" ? 350 : 0);
   await expect(reader.read(range)).rejects.toMatchObject({ kind: "refused" });
@@ -62,7 +62,7 @@ test("rejects logs of a range from a chain node that lacks the last block of the
 test("pauses once for all blocks of a round whose promised logs are left out, and warns of a block that has none then", async () => {
   const { node, rpc, clock, reader, warnings } = createReader(10);
   leaveOut(node, (mark) => (mark === 1 ? 0 : mark === 7 ? 2 : 1));
-  const range = { after: await rpc.header(0), to: 10, blocksMax: 16, head: 10, header: undefined, ended: neverAborted };
+  const range = { after: await rpc.header(0), to: 10, blocksMax: 16, head: 10, header: undefined, ended: unaborted };
   const reading = reader.read(range);
   await clock.advance(500);
   expect(marksOf(await reading)).toEqual([1, 2, 3, 4, 5, 6, 8, 9, 10]);
@@ -83,7 +83,7 @@ test("asks each endpoint for the logs of an old range if the first one has none"
     blocksMax: 16,
     head: 400,
     header: undefined,
-    ended: neverAborted,
+    ended: unaborted,
   };
   expect(marksOf(await reader.read(range))).toHaveLength(16);
 });
@@ -97,7 +97,7 @@ test("asks each endpoint for promised logs that the first one left out, but only
     promised.push(call.isPromised);
     return call.isPromised === true ? request.call(node, call) : [];
   };
-  const range = { after: await rpc.header(0), to: 2, blocksMax: 16, head: 2, header: undefined, ended: neverAborted };
+  const range = { after: await rpc.header(0), to: 2, blocksMax: 16, head: 2, header: undefined, ended: unaborted };
   const reading = reader.read(range);
   await clock.advance(500);
   expect(marksOf(await reading)).toEqual([1, 2]);
@@ -113,7 +113,7 @@ test("asks each endpoint for promised logs, also if one refuses a request for al
     if (topics[0]?.length === logSignatures.length) throw Object.assign(new Error("too many logs"), { code: -32005 });
     return call.isPromised === true ? request.call(node, call) : [];
   };
-  const range = { after: await rpc.header(0), to: 1, blocksMax: 16, head: 1, header: undefined, ended: neverAborted };
+  const range = { after: await rpc.header(0), to: 1, blocksMax: 16, head: 1, header: undefined, ended: unaborted };
   const reading = reader.read(range);
   await clock.advance(500);
   expect(marksOf(await reading)).toEqual([1]);

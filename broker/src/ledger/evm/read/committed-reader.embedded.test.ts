@@ -10,7 +10,7 @@ import { createEvmHarness, testKey } from "../testing/evm-harness.ts";
 import { connectionLost, InterceptedProvider, passAll } from "../testing/intercepted-provider.ts";
 import type { PushedBlock } from "./pushed-block.ts";
 
-const neverAborted = new AbortController().signal;
+const unaborted = new AbortController().signal;
 const name = parseTopicName("committed");
 const count = 90;
 
@@ -33,11 +33,11 @@ beforeAll(async () => {
   provider = new InterceptedProvider(chain);
   ledger = createEvmHarness(provider, "key").createLedger();
   await ledger.start();
-  await ledger.openTopic(name, neverAborted);
+  await ledger.openTopic(name, unaborted);
   const { address } = await ledger.prepareOpening(name);
   for (let index = 0; index < count; index += 1) {
     const events = [{ content: Buffer.from(String(index)), extensions: [] }];
-    await ledger.append([toOutgoingBatch({ topic: name, address, events })], neverAborted);
+    await ledger.append([toOutgoingBatch({ topic: name, address, events })], unaborted);
   }
   committed = await readAll();
 });
@@ -58,10 +58,10 @@ beforeEach(() => {
 });
 
 async function readAll(): Promise<readonly CommittedBatch[]> {
-  const head = await ledger.finalBlockNumber(neverAborted);
+  const head = await ledger.finalBlockNumber(unaborted);
   const found: CommittedBatch[] = [];
   for (let blockNumber = 0; blockNumber <= head; blockNumber += 1) {
-    const { entries = [] } = (await ledger.readBlock(blockNumber, neverAborted)) ?? {};
+    const { entries = [] } = (await ledger.readBlock(blockNumber, unaborted)) ?? {};
     for (const entry of entries) if (entry.kind === "events-committed") found.push({ ...entry, blockNumber });
   }
   return found;
@@ -75,13 +75,13 @@ function repeatLogs(transaction: PushedBlock["transactions"][number]): PushedBlo
 
 test("neighbouring blocks share a request of up to 64 blocks", async () => {
   expect(committed).toHaveLength(count);
-  expect(await ledger.readCommitted(committed, neverAborted)).toEqual(committed);
+  expect(await ledger.readCommitted(committed, unaborted)).toEqual(committed);
   expect(asked).toEqual(["64", "26"]);
 });
 
 test("blocks more than 16 apart get separate requests", async () => {
   const some = [0, 20, 36, 80].flatMap((index) => committed[index] ?? []);
-  expect(await ledger.readCommitted(some, neverAborted)).toEqual(some);
+  expect(await ledger.readCommitted(some, unaborted)).toEqual(some);
   expect(asked).toEqual(["one", "17", "one"]);
 });
 
@@ -94,7 +94,7 @@ test("halves a range that the endpoint refuses, and loses nothing", async () => 
     }
     return answer;
   };
-  expect(await ledger.readCommitted(committed, neverAborted)).toEqual(committed);
+  expect(await ledger.readCommitted(committed, unaborted)).toEqual(committed);
   provider.current = passAll;
 });
 
@@ -107,24 +107,24 @@ test("finds the block of a batch at any endpoint, newest blocks first, and none 
   const [first, wanted, last] = [0, 70, count - 1].flatMap((index) => committed[index] ?? []);
   if (first === undefined || wanted === undefined || last === undefined) throw new Error("too few batches");
   const range = { from: first.blockNumber, to: last.blockNumber };
-  expect(await ledger.findBatch(wanted, range, neverAborted)).toBe(wanted.blockNumber);
-  expect(await ledger.findBatch(wanted, { ...range, to: wanted.blockNumber - 1 }, neverAborted)).toBeUndefined();
-  expect(await ledger.findBatch({ ...wanted, firstSequence: count + 1 }, range, neverAborted)).toBeUndefined();
-  expect(await ledger.findBatch({ ...wanted, address: `0x${"ab".repeat(20)}` }, range, neverAborted)).toBeUndefined();
+  expect(await ledger.findBatch(wanted, range, unaborted)).toBe(wanted.blockNumber);
+  expect(await ledger.findBatch(wanted, { ...range, to: wanted.blockNumber - 1 }, unaborted)).toBeUndefined();
+  expect(await ledger.findBatch({ ...wanted, firstSequence: count + 1 }, range, unaborted)).toBeUndefined();
+  expect(await ledger.findBatch({ ...wanted, address: `0x${"ab".repeat(20)}` }, range, unaborted)).toBeUndefined();
   expect(asked).toEqual(["16", "32", "16", "32", "22", "16", "32", "42", "16", "32", "42"]);
-  expect(await ledger.findBatch(wanted, { from: 1, to: 0 }, neverAborted)).toBeUndefined();
+  expect(await ledger.findBatch(wanted, { from: 1, to: 0 }, unaborted)).toBeUndefined();
   expect(asked).toHaveLength(11);
   provider.current = passAll;
 });
 
 test("looks for a batch in parts that are as large after an outage", async () => {
   const { current } = provider;
-  const range = { from: 1, to: await ledger.finalBlockNumber(neverAborted) };
+  const range = { from: 1, to: await ledger.finalBlockNumber(unaborted) };
   const unknown = { address: committed[0]?.address ?? "0x", firstSequence: count + 1 } as const;
   provider.current = () => Promise.reject(connectionLost());
-  await expect(ledger.findBatch(unknown, range, neverAborted)).rejects.toThrow();
+  await expect(ledger.findBatch(unknown, range, unaborted)).rejects.toThrow();
   provider.current = current;
-  expect(await ledger.findBatch(unknown, range, neverAborted)).toBeUndefined();
+  expect(await ledger.findBatch(unknown, range, unaborted)).toBeUndefined();
   expect(asked.slice(0, -1)).toEqual(["16", "32"]);
   provider.current = passAll;
 });
@@ -142,17 +142,17 @@ function refuseOver(blocks: number, message: string): void {
 
 test("looks for a batch in parts that the endpoint answers", async () => {
   refuseOver(10, "block range too large");
-  const range = { from: 1, to: await ledger.finalBlockNumber(neverAborted) };
+  const range = { from: 1, to: await ledger.finalBlockNumber(unaborted) };
   for (const wanted of committed.slice(-20))
-    expect(await ledger.findBatch(wanted, range, neverAborted)).toBe(wanted.blockNumber);
+    expect(await ledger.findBatch(wanted, range, unaborted)).toBe(wanted.blockNumber);
   const last = { address: committed[0]?.address ?? "0x", firstSequence: count };
   asked = [];
-  expect(await ledger.findBatch(last, range, neverAborted)).toBe(committed.at(-1)?.blockNumber);
+  expect(await ledger.findBatch(last, range, unaborted)).toBe(committed.at(-1)?.blockNumber);
   expect(asked).toEqual(["16", "8"]);
   provider.current = async (request, pass) =>
     request.method === "eth_getLogs" ? Promise.reject(new Error("pruned")) : pass();
   await expect(
-    ledger.findBatch({ address: `0x${"ab".repeat(20)}`, firstSequence: 1 }, range, neverAborted),
+    ledger.findBatch({ address: `0x${"ab".repeat(20)}`, firstSequence: 1 }, range, unaborted),
   ).rejects.toMatchObject({ code: 200205 });
   provider.current = passAll;
 });
@@ -161,8 +161,8 @@ test("finds a batch if the endpoint refuses larger parts in unknown words", asyn
   refuseOver(10, "nobody may have that");
   const [first] = committed;
   if (first === undefined) throw new Error("too few batches");
-  const range = { from: 1, to: await ledger.finalBlockNumber(neverAborted) };
-  expect(await ledger.findBatch(first, range, neverAborted)).toBe(first.blockNumber);
+  const range = { from: 1, to: await ledger.finalBlockNumber(unaborted) };
+  expect(await ledger.findBatch(first, range, unaborted)).toBe(first.blockNumber);
   provider.current = passAll;
 });
 
@@ -170,7 +170,7 @@ test("asks all endpoints for batches that the first one has deleted", async () =
   provider.current = async (request, pass) =>
     request.method === "eth_getLogs" && request.isPromised !== true ? [] : pass();
   const some = [0, 20, 36, 80].flatMap((index) => committed[index] ?? []);
-  expect(await ledger.readCommitted(some, neverAborted)).toEqual(some);
+  expect(await ledger.readCommitted(some, unaborted)).toEqual(some);
   provider.current = passAll;
 });
 
@@ -181,7 +181,7 @@ test("omits a batch that the endpoint has pruned, and returns the rest", async (
     if (request.method !== "eth_getLogs") return answer;
     return (answer as { blockNumber: string }[]).filter(({ blockNumber }) => Number(blockNumber) !== gone);
   };
-  expect(await ledger.readCommitted(committed, neverAborted)).toEqual(committed.filter((_, index) => index !== 10));
+  expect(await ledger.readCommitted(committed, unaborted)).toEqual(committed.filter((_, index) => index !== 10));
   provider.current = passAll;
 });
 
@@ -191,9 +191,9 @@ test("returns the batches before a damaged block of the embedded chain, and fail
     if (place !== undefined && from <= place.blockNumber && place.blockNumber <= to) throw new Error("block damaged");
     return chain.readBlocks({ from, to });
   };
-  expect(await ledger.readCommitted(committed, neverAborted)).toEqual(committed.slice(0, 10));
-  await expect(ledger.readCommitted(committed.slice(10), neverAborted)).rejects.toMatchObject({ code: 200205 });
-  expect(await ledger.readCommitted(committed.slice(11), neverAborted)).toEqual(committed.slice(11));
+  expect(await ledger.readCommitted(committed, unaborted)).toEqual(committed.slice(0, 10));
+  await expect(ledger.readCommitted(committed.slice(10), unaborted)).rejects.toMatchObject({ code: 200205 });
+  expect(await ledger.readCommitted(committed.slice(11), unaborted)).toEqual(committed.slice(11));
   delete provider.readBlocks;
 });
 
@@ -203,7 +203,7 @@ test("reads a block of the embedded chain that has more logs than a call may hav
     const blocks = await chain.readBlocks({ from, to });
     return blocks.map((block) => ({ ...block, transactions: block.transactions.map(repeatLogs) }));
   };
-  expect(await ledger.readCommitted(one, neverAborted)).toEqual(one);
+  expect(await ledger.readCommitted(one, unaborted)).toEqual(one);
   delete provider.readBlocks;
 });
 
@@ -228,7 +228,7 @@ test("fails with 200205 if the endpoint answers that it has pruned the blocks", 
     if (request.method === "eth_getLogs") throw Object.assign(new Error("pruned history unavailable"), { code: 4444 });
     return pass();
   };
-  await expect(ledger.readCommitted(committed.slice(0, 3), neverAborted)).rejects.toMatchObject({ code: 200205 });
+  await expect(ledger.readCommitted(committed.slice(0, 3), unaborted)).rejects.toMatchObject({ code: 200205 });
   provider.current = passAll;
 });
 
@@ -238,8 +238,8 @@ test("returns batches that the limits of today would not allow", async () => {
   });
   await lowered.start();
   const later = committed.at(-1);
-  const block = await lowered.readBlock(later?.blockNumber ?? 0, neverAborted);
+  const block = await lowered.readBlock(later?.blockNumber ?? 0, unaborted);
   expect(block?.entries).toMatchObject([{ kind: "events-malformed", fault: "beyond-limits" }]);
-  expect(await lowered.readCommitted(committed, neverAborted)).toEqual(committed);
+  expect(await lowered.readCommitted(committed, unaborted)).toEqual(committed);
   await lowered.stop();
 });

@@ -47,7 +47,7 @@ const worlds: readonly World[] = [
   },
 ];
 
-const neverAborted = new AbortController().signal;
+const unaborted = new AbortController().signal;
 const testsMax = 30;
 const nodes = ["first", "second", "third"] as const;
 type Node = (typeof nodes)[number];
@@ -115,14 +115,14 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     const ledger = await startNode("first");
     const { stranger } = harnessOf("first");
     const ours = parseTopicName("ours");
-    await ledger.openTopic(ours, neverAborted);
+    await ledger.openTopic(ours, unaborted);
     await stranger.publish([batchOf(ledger, ours)]);
     expect(await publish(ledger, ours)).toMatchObject({ status: "committed", firstSequence: 1 });
     await expect(stranger.send(closeCalldata(ours), ledger.registryAddress)).rejects.toThrow("reverted");
-    await ledger.closeTopic(ours, neverAborted);
+    await ledger.closeTopic(ours, unaborted);
     await stranger.open(ours);
     expect(await publish(ledger, ours)).toMatchObject({ status: "rejected", reason: "closed-topic" });
-    await ledger.openTopic(ours, neverAborted);
+    await ledger.openTopic(ours, unaborted);
     expect(await publish(ledger, ours)).toMatchObject({ status: "committed", firstSequence: 2 });
   });
 
@@ -133,9 +133,9 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     const create = encodeFunctionData({ abi: topicRegistryAbi, functionName: "createWriters", args });
     await stranger.send(fromHex(create), ledger.registryAddress);
     const ours = parseTopicName("ours");
-    await ledger.openTopic(ours, neverAborted);
+    await ledger.openTopic(ours, unaborted);
     expect(ledger.view().facts).toMatchObject({ writers: 2 });
-    const writers = await ledger.findWriters(ours, neverAborted);
+    const writers = await ledger.findWriters(ours, unaborted);
     expect(writers).toEqual({ kind: "set", number: 2, owner: ledger.sender, isOwn: true });
     await stranger.publish([batchOf(ledger, ours)]);
     expect(await publish(ledger, ours)).toMatchObject({ status: "committed", firstSequence: 1 });
@@ -153,7 +153,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     test("a new set replaces a remembered one that the chain lacks", async () => {
       const ledger = await startRemembering(7);
       const ours = parseTopicName("ours");
-      await ledger.openTopic(ours, neverAborted);
+      await ledger.openTopic(ours, unaborted);
       expect(memory.record?.writers).toEqual({ number: 1, owner: addressOf("first") });
       await harnessOf("first").stranger.publish([batchOf(ledger, ours)]);
       expect(await publish(ledger, ours)).toMatchObject({ status: "committed", firstSequence: 1 });
@@ -166,7 +166,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
       const create = encodeFunctionData({ abi: topicRegistryAbi, functionName: "createWriters", args });
       await stranger.send(fromHex(create), ledger.registryAddress);
       const ours = parseTopicName("ours");
-      await ledger.openTopic(ours, neverAborted);
+      await ledger.openTopic(ours, unaborted);
       expect(memory.record?.writers).toEqual({ number: 2, owner: addressOf("first") });
       await stranger.publish([batchOf(ledger, ours)]);
       expect(await publish(ledger, ours)).toMatchObject({ status: "committed", firstSequence: 1 });
@@ -177,7 +177,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
       const first = await startRemembering(7);
       const second = await startNode("second", { memory, registry: first.registryAddress });
       const names = [parseTopicName("one"), parseTopicName("two")] as const;
-      await Promise.all([first.openTopic(names[0], neverAborted), second.openTopic(names[1], neverAborted)]);
+      await Promise.all([first.openTopic(names[0], unaborted), second.openTopic(names[1], unaborted)]);
       expect(first.view().facts["writers"]).toBe(memory.record?.writers?.number);
       expect(second.view().facts["writers"]).toBe(memory.record?.writers?.number);
       expect(await publish(second, names[0])).toMatchObject({ status: "committed" });
@@ -189,7 +189,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     const ledger = await startNode("first", { topicWriters: "everyone", memory });
     const { stranger } = harnessOf("first");
     const shared = parseTopicName("shared");
-    await ledger.openTopic(shared, neverAborted);
+    await ledger.openTopic(shared, unaborted);
     expect(await sentBy("first")).toBe(2);
     await stranger.publish([batchOf(ledger, shared)]);
     expect(await publish(ledger, shared)).toMatchObject({ status: "committed", firstSequence: 2 });
@@ -200,13 +200,13 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
   test.each(["with", "without"])("a restart %s a memory keeps the set", async (how) => {
     const options = how === "with" ? { memory } : {};
     const before = await startNode("first", options);
-    await before.openTopic(parseTopicName("before"), neverAborted);
+    await before.openTopic(parseTopicName("before"), unaborted);
     const { writers } = before.view().facts;
     expect(writers).toEqual(expect.any(Number));
     await before.stop();
     const after = await startNode("first", options);
     const topic = parseTopicName("after");
-    await Promise.all([after.openTopic(topic, neverAborted), after.openTopic(parseTopicName("beside"), neverAborted)]);
+    await Promise.all([after.openTopic(topic, unaborted), after.openTopic(parseTopicName("beside"), unaborted)]);
     expect(after.view().facts["writers"]).toBe(writers);
     expect(await sentBy("first")).toBe(4);
     await harnessOf("first").stranger.publish([batchOf(after, topic)]);
@@ -217,15 +217,15 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     memory.signers = [addressOf("first"), addressOf("second")];
     const first = await startNode("first", { memory });
     const ours = parseTopicName("ours");
-    await first.openTopic(ours, neverAborted);
+    await first.openTopic(ours, unaborted);
     expect(await sentBy("first")).toBe(3);
     const options = { memory, registry: first.registryAddress };
     const second = await startNode("second", options);
-    await second.openTopic(parseTopicName("second"), neverAborted);
+    await second.openTopic(parseTopicName("second"), unaborted);
     expect(await publish(second, ours)).toMatchObject({ status: "committed", firstSequence: 1 });
 
     const third = await startNode("third", options);
-    await expect(third.openTopic(parseTopicName("third"), neverAborted)).rejects.toMatchObject({
+    await expect(third.openTopic(parseTopicName("third"), unaborted)).rejects.toMatchObject({
       code: 100113,
       message: expect.stringContaining(`the signer ${addressOf("third")} may not write to this group's topics yet`),
     });
@@ -233,7 +233,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     expect(await publish(third, ours)).toMatchObject({ status: "rejected", reason: "not-a-writer" });
     memory.signers = [...memory.signers, addressOf("third")];
     await until(async () => third.view().warning === undefined);
-    await third.openTopic(parseTopicName("third"), neverAborted);
+    await third.openTopic(parseTopicName("third"), unaborted);
     expect(await publish(third, ours)).toMatchObject({ status: "committed", firstSequence: 2 });
   });
 
@@ -242,7 +242,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
       writers: [new Signer(testKey(`stranger to ${keyOf("first")}`)).address],
     });
     const ours = parseTopicName("ours");
-    await ledger.openTopic(ours, neverAborted);
+    await ledger.openTopic(ours, unaborted);
     await harnessOf("first").stranger.publish([batchOf(ledger, ours)]);
     expect(await publish(ledger, ours)).toMatchObject({ status: "committed", firstSequence: 2 });
   });
@@ -250,7 +250,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
   test("an account that is added to `writers` may write after a restart, before any topic is opened", async () => {
     const before = await startNode("first", { memory });
     const ours = parseTopicName("ours");
-    await before.openTopic(ours, neverAborted);
+    await before.openTopic(ours, unaborted);
     await before.stop();
     const account = new Signer(testKey(`stranger to ${keyOf("first")}`)).address;
     const ledger = await startNode("first", { memory, writers: [account] });
@@ -264,8 +264,8 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     const first = await startNode("first", { memory });
     const second = await startNode("second", { memory, registry: first.registryAddress });
     await Promise.all([
-      first.openTopic(parseTopicName("one"), neverAborted),
-      second.openTopic(parseTopicName("two"), neverAborted),
+      first.openTopic(parseTopicName("one"), unaborted),
+      second.openTopic(parseTopicName("two"), unaborted),
     ]);
     expect(first.view().facts["writers"]).toBe(memory.record?.writers?.number);
     expect(second.view().facts["writers"]).toBe(memory.record?.writers?.number);
@@ -277,16 +277,16 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     memory.signers = [addressOf("first"), addressOf("second")];
     const first = await startNode("first", { memory });
     const ours = parseTopicName("ours");
-    await first.openTopic(ours, neverAborted);
+    await first.openTopic(ours, unaborted);
     const second = await startNode("second", { memory, registry: first.registryAddress });
-    await second.openTopic(parseTopicName("early"), neverAborted);
+    await second.openTopic(parseTopicName("early"), unaborted);
     const args = [memory.record?.writers?.number ?? 0, addressOf("second"), false] as const;
     const remove = encodeFunctionData({ abi: topicRegistryAbi, functionName: "setWriter", args });
     await second.stop();
     await stopAndSend(first, fromHex(remove));
     const again = await startNode("second", { memory, registry: first.registryAddress });
-    await expect(again.openTopic(parseTopicName("late"), neverAborted)).rejects.toMatchObject({ code: 100113 });
-    await expect(again.closeTopic(ours, neverAborted)).rejects.toMatchObject({ code: 100113 });
+    await expect(again.openTopic(parseTopicName("late"), unaborted)).rejects.toMatchObject({ code: 100113 });
+    await expect(again.closeTopic(ours, unaborted)).rejects.toMatchObject({ code: 100113 });
     expect(await publish(again, ours)).toMatchObject({ status: "rejected", reason: "not-a-writer" });
   });
 
@@ -295,7 +295,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     const { stranger } = harnessOf("first");
     const operator = new Signer(testKey(`stranger to ${keyOf("first")}`)).address;
     const first = await startNode("first", { memory, writers: [operator] });
-    await first.openTopic(parseTopicName("ours"), neverAborted);
+    await first.openTopic(parseTopicName("ours"), unaborted);
     const provider = new InterceptedProvider(world.provider);
     const second = await startNode("second", { provider, memory, registry: first.registryAddress });
     const args = [memory.record?.writers?.number ?? 0, addressOf("second"), false] as const;
@@ -304,7 +304,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
       if (method === "eth_sendRawTransaction") await stranger.send(fromHex(remove), first.registryAddress);
       return pass();
     };
-    await expect(second.openTopic(parseTopicName("late"), neverAborted)).rejects.toMatchObject({ code: 100113 });
+    await expect(second.openTopic(parseTopicName("late"), unaborted)).rejects.toMatchObject({ code: 100113 });
     expect(second.view().warning).toContain(addressOf("second"));
   });
 
@@ -321,14 +321,14 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
       memory.signers = [addressOf("second"), ...Array.from({ length: others }, (_, index) => numbered(index + 1))];
       const first = await startNode("first", { memory });
       const ours = parseTopicName("ours");
-      await first.openTopic(ours, neverAborted);
+      await first.openTopic(ours, unaborted);
       const [deployed, set, opened] = await usedGas("first");
       expect(deployed).toBeDefined();
       expect(writersGas(others + 1)).toBeGreaterThanOrEqual(set ?? 0);
       expect(writersGas(others + 1)).toBeLessThan(2 * (set ?? 0));
       expect(openGas([ours])).toBeGreaterThanOrEqual(opened ?? Number.MAX_VALUE);
       const second = await startNode("second", { memory, registry: first.registryAddress });
-      await second.openTopic(parseTopicName("two"), neverAborted);
+      await second.openTopic(parseTopicName("two"), unaborted);
       await publish(second, ours);
       const [openedByMember, published] = await usedGas("second");
       expect(openGas([ours])).toBeGreaterThanOrEqual(openedByMember ?? Number.MAX_VALUE);
@@ -360,7 +360,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     const { stranger } = harnessOf("first");
     const taken = parseTopicName("taken");
     await stranger.send(openCalldata([taken]), ledger.registryAddress);
-    await ledger.openTopic(taken, neverAborted);
+    await ledger.openTopic(taken, unaborted);
     await stranger.publish([batchOf(ledger, taken)]);
     expect(await publish(ledger, taken)).toMatchObject({ status: "committed", firstSequence: 2 });
   });
@@ -380,5 +380,5 @@ function batchOf(ledger: EvmLedger, topic: TopicName) {
 }
 
 async function publish(ledger: EvmLedger, topic: TopicName): Promise<BatchOutcome | undefined> {
-  return (await ledger.append([batchOf(ledger, topic)], neverAborted))[0];
+  return (await ledger.append([batchOf(ledger, topic)], unaborted))[0];
 }

@@ -8,7 +8,7 @@ import { connectionRefused } from "../testing/intercepted-provider.ts";
 import { until, WriterWorld } from "../testing/writer-world.ts";
 import type { GroupMemory } from "./settle-registry.ts";
 
-const neverAborted = new AbortController().signal;
+const unaborted = new AbortController().signal;
 let world: WriterWorld;
 beforeEach(async () => {
   world = await WriterWorld.start();
@@ -49,7 +49,7 @@ it("reports an outage with the remedy if a reorg removes the registry; a start w
   const next = await world.createWriter({ memory, registry: "deploy" });
   expect(next.ledger.registryAddress).toBe(ledger.registryAddress);
   await until(async () => (await world.published()).length === 1);
-  await next.ledger.openTopic(parseTopicName("another"), neverAborted);
+  await next.ledger.openTopic(parseTopicName("another"), unaborted);
   await next.append("two");
   expect(await world.published()).toEqual(["one", "two"]);
   await next.abandon();
@@ -65,12 +65,12 @@ it("while the registry is missing, calls fail with 200205 and the group is down;
   const looks = countLooks();
   for (const name of [parseTopicName("b"), parseTopicName("c")]) {
     await world.ask("anvil_setCode", ledger.registryAddress, "0x");
-    await expect(ledger.openTopic(name, neverAborted)).rejects.toMatchObject({
+    await expect(ledger.openTopic(name, unaborted)).rejects.toMatchObject({
       code: 200205,
       message: expect.stringContaining(`the group's topic registry ${ledger.registryAddress} is not on the chain`),
     });
     const since = ledger.view().outage?.since;
-    await expect(ledger.openTopic(name, neverAborted)).rejects.toMatchObject({
+    await expect(ledger.openTopic(name, unaborted)).rejects.toMatchObject({
       code: 200205,
       message: expect.stringMatching(/^chain cannot be reached: the group's topic registry .* is not on the chain/),
     });
@@ -79,7 +79,7 @@ it("while the registry is missing, calls fail with 200205 and the group is down;
     expect(ledger.view().outage?.since).toBe(since);
     await world.ask("anvil_setCode", ledger.registryAddress, code);
     await until(async () => ledger.view().outage === undefined);
-    await ledger.openTopic(name, neverAborted);
+    await ledger.openTopic(name, unaborted);
   }
   const once = expect.stringContaining("is not on the chain");
   expect(reasons).toEqual([once, once]);

@@ -11,7 +11,7 @@ import { InterceptedProvider, passAll } from "../testing/intercepted-provider.ts
 import { openGas } from "../write/gas.ts";
 import { closeCalldata, openCalldata } from "./registry.ts";
 
-const neverAborted = new AbortController().signal;
+const unaborted = new AbortController().signal;
 const keysMax = 20;
 let chain: EmbeddedChain;
 let provider: InterceptedProvider;
@@ -47,11 +47,11 @@ beforeEach(async () => {
   return () => ledger.stop();
 });
 
-const open = (name: string, signal = neverAborted) => ledger.openTopic(parseTopicName(name), signal);
+const open = (name: string, signal = unaborted) => ledger.openTopic(parseTopicName(name), signal);
 
 async function entriesUpTo(block: number): Promise<readonly LedgerEntry[]> {
   const entries: LedgerEntry[] = [];
-  for await (const step of ledger.follow(undefined, neverAborted)) {
+  for await (const step of ledger.follow(undefined, unaborted)) {
     const blocks = step.kind === "blocks" ? step.blocks : [];
     entries.push(...blocks.flatMap((one) => one.entries));
     if ((blocks.at(-1)?.number ?? 0) >= block) break;
@@ -133,7 +133,7 @@ test("a closed topic of another owner stays closed (100113), and other opens in 
   const createWriters = encodeFunctionData({ ...contract, functionName: "createWriters", args: [[]] });
   await stranger.send(fromHex(createWriters), ledger.registryAddress);
   await stranger.send(openCalldata(["theirs"], 1), ledger.registryAddress);
-  await expect(ledger.closeTopic(parseTopicName("theirs"), neverAborted)).rejects.toMatchObject({ code: 100113 });
+  await expect(ledger.closeTopic(parseTopicName("theirs"), unaborted)).rejects.toMatchObject({ code: 100113 });
   const close = encodeFunctionData({ ...contract, functionName: "close", args: ["theirs"] });
   await stranger.send(fromHex(close), ledger.registryAddress);
   sent.clear();
@@ -177,7 +177,7 @@ test("closing a topic fails with 100113 if its owner reserves it for others mean
     }
     return pass();
   };
-  await expect(ledger.closeTopic(parseTopicName("reserved"), neverAborted)).rejects.toMatchObject({ code: 100113 });
+  await expect(ledger.closeTopic(parseTopicName("reserved"), unaborted)).rejects.toMatchObject({ code: 100113 });
 });
 
 test.each([2, 31, 32, 128])(

@@ -16,7 +16,7 @@ import { type Anvil, startAnvil } from "./anvil.ts";
 import { testKey } from "./evm-harness.ts";
 import { InterceptedProvider } from "./intercepted-provider.ts";
 
-const neverAborted = new AbortController().signal;
+const unaborted = new AbortController().signal;
 const topic = parseTopicName("writer");
 
 /** A started ledger that publishes single events to the world's topic. */
@@ -100,7 +100,7 @@ export class WriterWorld {
     await ledger.start();
     return {
       ledger,
-      append: async (text, signal = neverAborted) => {
+      append: async (text, signal = unaborted) => {
         const events = [{ content: Buffer.from(text), extensions: [] }];
         const batch = toOutgoingBatch({ topic, address: await this.topicAddress(), events });
         return (await ledger.append([batch], signal))[0];
@@ -113,7 +113,7 @@ export class WriterWorld {
   async createFirstWriter(options: Partial<EvmLedgerOptions> = {}): Promise<Writer> {
     const writer = await this.createWriter(options);
     this.#registryAddress = writer.ledger.registryAddress;
-    await writer.ledger.openTopic(topic, neverAborted);
+    await writer.ledger.openTopic(topic, unaborted);
     await this.topicAddress();
     return writer;
   }

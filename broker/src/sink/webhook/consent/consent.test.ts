@@ -6,7 +6,7 @@ import { noMetrics } from "../../../ports/metrics.ts";
 import { signMessage } from "../../../lib/webhook-signature.ts";
 import { notificationTo } from "../testing/notification.ts";
 import { type Answerer, type Receiver, startReceiver } from "../testing/receiver.ts";
-import { makeSink, neverAborted } from "../testing/sink.ts";
+import { makeSink, unaborted } from "../testing/sink.ts";
 
 const origin = "broker.example";
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -36,7 +36,7 @@ function answering(options: number, headers: Readonly<Record<string, string>> = 
 const agreeing = answering(200, { "webhook-allowed-origin": origin });
 const methodsOf = ({ requests }: Receiver): readonly (string | undefined)[] => requests.map(({ method }) => method);
 const attempt = (sink: Sink, url: string, changes: Partial<Notification["subscription"]> = {}) =>
-  sink.attempt(notificationTo({ url, ...changes }), neverAborted);
+  sink.attempt(notificationTo({ url, ...changes }), unaborted);
 
 async function isRefused(sink: Sink, url: string): Promise<boolean> {
   try {

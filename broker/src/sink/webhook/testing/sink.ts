@@ -6,7 +6,7 @@ import { DnsResolver } from "../lookup/dns-resolver.ts";
 import { createWebhookSink, type WebhookSinkOptions } from "../webhook-sink.ts";
 import { notificationTo } from "./notification.ts";
 
-export const neverAborted: AbortSignal = new AbortController().signal;
+export const unaborted: AbortSignal = new AbortController().signal;
 
 /** A sink that may call loopback; it stops when the test ends. */
 export function makeSink(options: Partial<WebhookSinkOptions> = {}): Sink {
@@ -36,5 +36,5 @@ export async function attemptAt(
   options: Partial<WebhookSinkOptions> & Partial<Notification["subscription"]> = {},
 ): Promise<AttemptOutcome> {
   const { format = "RESTful", secret, ...sinkOptions } = options;
-  return await makeSink(sinkOptions).attempt(notificationTo({ url, format, secret }), neverAborted);
+  return await makeSink(sinkOptions).attempt(notificationTo({ url, format, secret }), unaborted);
 }
