@@ -48,6 +48,11 @@ async function openTopic(ledger: Ledger, topic = name): Promise<Address> {
 const batch = (address: Address, events: readonly EventPayload[], topic = name): OutgoingBatch =>
   toOutgoingBatch({ topic, address, events });
 
+function appendTo(ledger: Ledger, address: Address, ...texts: readonly string[]): Promise<readonly BatchOutcome[]> {
+  const events = texts.map((text) => event(text));
+  return ledger.append([batch(address, events)], signal);
+}
+
 /** The suite that every Ledger passes. */
 export function describeLedger(title: string, createHarness: () => Promise<LedgerHarness>): void {
   describe(title, () => {
@@ -121,9 +126,8 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
         event("x".repeat(300)),
       ];
       let isAccepted = false;
-      const [outcome] = await ledger.append([batch(address, events)], signal, {
-        onAccepted: () => (isAccepted = true),
-      });
+      const onAccepted = (): boolean => (isAccepted = true);
+      const [outcome] = await ledger.append([batch(address, events)], signal, { onAccepted });
       expect([isAccepted, outcome]).toMatchObject([true, { status: "committed", firstSequence: 1 }]);
       const entry = flat(await collectAll(ledger)).find(({ kind }) => kind === "events-committed");
       if (entry?.kind !== "events-committed" || outcome?.status !== "committed") throw new Error("not committed");
@@ -137,7 +141,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
 
     test("readCommitted returns the batches at the given places, and nothing for a place without a batch", async () => {
       const address = await openTopic(ledger);
-      for (let index = 0; index < 30; index += 1) await ledger.append([batch(address, [event(`${index}`)])], signal);
+      for (let index = 0; index < 30; index += 1) await appendTo(ledger, address, `${index}`);
       const committed = (await collectAll(ledger)).flatMap(({ entries, number: blockNumber }) =>
         entries.flatMap((entry) => (entry.kind === "events-committed" ? [{ ...entry, blockNumber }] : [])),
       );
@@ -154,7 +158,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
     test("commits concurrent appends in the order of the calls", async () => {
       const address = await openTopic(ledger);
       const answers = await Promise.all(
-        Array.from({ length: 40 }, (_, index) => ledger.append([batch(address, [event(`${index}`)])], signal)),
+        Array.from({ length: 40 }, (_, index) => appendTo(ledger, address, `${index}`)),
       );
       const outcomes = answers.flatMap(([outcome]) => (outcome?.status === "committed" ? outcome : []));
       expect(outcomes.map(({ firstSequence }) => firstSequence)).toEqual(
@@ -191,10 +195,8 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       const committed = await ledger.append(toBoth("a"), signal, { isAtomic: true });
       expect(committed).toMatchObject([{ firstSequence: 1 }, { firstSequence: 1 }]);
       await ledger.closeTopic(otherName, signal);
-      await expect(ledger.append(toBoth("b"), signal, { isAtomic: true })).rejects.toMatchObject({
-        code: 200202,
-      });
-      expect(await ledger.append([batch(first, [event("c")])], signal)).toMatchObject([{ firstSequence: 2 }]);
+      await expect(ledger.append(toBoth("b"), signal, { isAtomic: true })).rejects.toMatchObject({ code: 200202 });
+      expect(await appendTo(ledger, first, "c")).toMatchObject([{ firstSequence: 2 }]);
       expect(contents(flat(await collectAll(ledger)))).toEqual(["a", "a", "c"]);
     });
 
@@ -212,13 +214,8 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
         ],
         signal,
       );
-      expect(outcomes.map((outcome: BatchOutcome) => (outcome.status === "rejected" ? outcome.reason : "ok"))).toEqual([
-        "unknown-topic",
-        "ok",
-        "closed-topic",
-        "empty-batch",
-        "ok",
-      ]);
+      const results = outcomes.map((outcome) => (outcome.status === "rejected" ? outcome.reason : "ok"));
+      expect(results).toEqual(["unknown-topic", "ok", "closed-topic", "empty-batch", "ok"]);
       const blocks = await collectAll(ledger);
       expectOrdered(blocks);
       expect(contents(flat(blocks))).toEqual(["a", "b"]);
@@ -246,16 +243,16 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
     });
 
     test("returns an outcome for an append that has only rejected batches", async () => {
-      const outcomes = await ledger.append([batch(unknownAddress, [event("x")])], signal);
+      const outcomes = await appendTo(ledger, unknownAddress, "x");
       expect(outcomes).toEqual([{ status: "rejected", reason: "unknown-topic" }]);
     });
 
     test("a reopened topic continues its sequence", async () => {
       const address = await openTopic(ledger);
-      await ledger.append([batch(address, [event("a"), event("b")])], signal);
+      await appendTo(ledger, address, "a", "b");
       await ledger.closeTopic(name, signal);
       await ledger.openTopic(name, signal);
-      const [outcome] = await ledger.append([batch(address, [event("c")])], signal);
+      const [outcome] = await appendTo(ledger, address, "c");
       expect(outcome).toMatchObject({ status: "committed", firstSequence: 3 });
     });
 
@@ -263,7 +260,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       const address = await openTopic(ledger);
       const places: number[] = [];
       for (let index = 0; index < 6; index += 1) {
-        const [outcome] = await ledger.append([batch(address, [event(`${index}`)])], signal);
+        const [outcome] = await appendTo(ledger, address, `${index}`);
         if (outcome?.status === "committed") places.push(outcome.blockNumber);
       }
       const all = await collectAll(ledger);
@@ -285,7 +282,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       );
       const work = async (writer: number): Promise<void> => {
         for (let index = 0; index < total / 3; index += 1) {
-          await ledger.append([batch(address, [event(`${writer}-${index}`)])], signal);
+          await appendTo(ledger, address, `${writer}-${index}`);
         }
       };
       await Promise.all([work(0), work(1), work(2)]);
@@ -334,7 +331,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
         { address, count: 100, events: good },
         { address, count: 1, events: good },
       ]);
-      expect(await ledger.append([batch(address, [event("after")])], signal)).toMatchObject([{ firstSequence: 7 }]);
+      expect(await appendTo(ledger, address, "after")).toMatchObject([{ firstSequence: 7 }]);
       const blocks = await collectAll(ledger);
       expectOrdered(blocks);
       const entries = flat(blocks);
@@ -352,14 +349,14 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
 
     test("a ledger that starts later on the same chain follows all its blocks, from the beginning or the middle", async () => {
       const address = await openTopic(ledger);
-      await ledger.append([batch(address, [event("a")])], signal);
+      await appendTo(ledger, address, "a");
       const middle = await ledger.finalBlockNumber(signal);
-      await ledger.append([batch(address, [event("b")])], signal);
+      await appendTo(ledger, address, "b");
       const before = await collectAll(ledger);
       await ledger.stop();
       ledger = harness.createLedger();
       await ledger.start();
-      const [outcome] = await ledger.append([batch(address, [event("c")])], signal);
+      const [outcome] = await appendTo(ledger, address, "c");
       expect(outcome).toMatchObject({ status: "committed", firstSequence: 3 });
       const all = await collectAll(ledger);
       expect(flat(all).slice(0, -1)).toEqual(flat(before));
@@ -369,16 +366,12 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
     test("stopping completes calls in progress and ends followers", async () => {
       const address = await openTopic(ledger);
       const following = collect(ledger, -1, () => false);
-      const appends = Array.from({ length: 10 }, (_, index) =>
-        ledger.append([batch(address, [event(`${index}`)])], signal),
-      );
+      const appends = Array.from({ length: 10 }, (_, index) => appendTo(ledger, address, `${index}`));
       const answers = Promise.all(appends);
       await ledger.stop();
       expect((await answers).every(([outcome]) => outcome?.status === "committed")).toBe(true);
       await following;
-      await expect(ledger.append([batch(address, [event("late")])], signal)).rejects.toMatchObject({
-        code: 200205,
-      });
+      await expect(appendTo(ledger, address, "late")).rejects.toMatchObject({ code: 200205 });
     });
 
     test("commits a batch of 1,000 events of 256 bytes unchanged", async () => {
