@@ -1,6 +1,6 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
-import { errorCatalogue } from "@stele/wire";
+import { type ErrorDefinition, errorCatalogue } from "@stele/wire";
 import { headerBytesMax, headersMax } from "./limits.ts";
 import { isAnswering } from "./shared/is-answering.ts";
 
@@ -12,22 +12,31 @@ interface ClientError extends Error {
 
 interface Answer {
   readonly status: number;
+  readonly error: ErrorDefinition;
   readonly details: string;
 }
+
+const { busy, parameterInvalid } = errorCatalogue;
 
 const answers: Readonly<Record<string, Answer>> = {
   // Later versions of Node, such as 22.23 and 24.22, refuse too many headers by this code too. With earlier ones, the server counts them itself.
   HPE_HEADER_OVERFLOW: {
     status: 431,
+    error: parameterInvalid,
     details: `the request has more than ${headersMax} headers, or its request line and headers are over ${headerBytesMax} bytes; send long content in the body of a POST`,
   },
-  HPE_INVALID_URL: { status: 400, details: "the request line has a character that is not escaped" },
-  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, details: "the request did not arrive in time" },
+  HPE_INVALID_URL: {
+    status: 400,
+    error: parameterInvalid,
+    details: "the request line has a character that is not escaped",
+  },
+  // As for a body that comes too slowly. Nothing has run, so the client may repeat the request.
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, error: busy, details: "the request did not arrive in time" },
 };
 
 const cloudEventHeader = /^(?:ce-specversion:|content-type:[ \t]*application\/cloudevents)/im;
 
-const malformed: Answer = { status: 400, details: "the request is not valid HTTP" };
+const malformed: Answer = { status: 400, error: parameterInvalid, details: "the request is not valid HTTP" };
 
 /**
  * Answers a request that Node cannot parse or that came too slowly, unless an earlier request of its connection is being answered, and closes the
@@ -35,11 +44,11 @@ const malformed: Answer = { status: 400, details: "the request is not valid HTTP
  */
 export function createClientErrorHandler(basePath: string) {
   return (error: ClientError, socket: Socket): void => {
-    const { status, details } = answers[error.code ?? ""] ?? malformed;
+    const answer = answers[error.code ?? ""] ?? malformed;
     const cut = findCutRequest(socket);
     const isOk = isAnsweredOk(cut === undefined ? textOf(error.rawPacket) : headOf(cut), basePath);
     const mayAnswer = cut !== undefined || !isAnswering(socket);
-    if (socket.writable && mayAnswer) socket.write(toResponse({ status: isOk ? 200 : status, details }));
+    if (socket.writable && mayAnswer) socket.write(toResponse(isOk ? { ...answer, status: 200 } : answer));
     socket.destroy();
   };
 }
@@ -71,13 +80,12 @@ function isAnsweredOk(head: string, basePath: string): boolean {
   return head.startsWith(`POST ${prefix}`) && !cloudEventHeader.test(head);
 }
 
-function toResponse({ status, details }: Answer): string {
-  const { code, message } = errorCatalogue.parameterInvalid;
-  const body = JSON.stringify({ code, message: `${message}: ${details}` });
+function toResponse({ status, error, details }: Answer): string {
+  const body = JSON.stringify({ code: error.code, message: `${error.message}: ${details}` });
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     "content-type: application/json; charset=utf-8",
-    "stele-error-retry: false",
+    `stele-error-retry: ${error.retry}`,
     `content-length: ${Buffer.byteLength(body)}`,
     "connection: close",
   ];

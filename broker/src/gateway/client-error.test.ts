@@ -1,0 +1,36 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { Server } from "node:http";
+import type { Socket } from "node:net";
+import { expect, it } from "vitest";
+import { bodyOf, sendRaw } from "./testing/raw-http.ts";
+import { serve } from "./testing/serve.ts";
+
+function giveUp(message: unknown): void {
+  const { server, socket } = message as { server: Server; socket: Socket }; // As Node documents the channel.
+  const error = Object.assign(new Error("request timeout"), { code: "ERR_HTTP_REQUEST_TIMEOUT" });
+  setImmediate(() => server.emit("clientError", error, socket));
+}
+
+/** Sends the bytes. Once the server has read them, it gives the request up, as Node does after 30 s. */
+async function sendStalled(url: string, bytes: string): Promise<string> {
+  subscribe("http.server.request.start", giveUp);
+  try {
+    return await sendRaw(url, [bytes]);
+  } finally {
+    unsubscribe("http.server.request.start", giveUp);
+  }
+}
+
+it.each([
+  ["a REST call", "/rest/exist", "", 200],
+  ["a CloudEvent", "/rest/publish", "ce-specversion: 1.0\r\n", 408],
+  ["a structured CloudEvent", "/rest/publish", "content-type: application/cloudevents+json\r\n", 408],
+  ["a JSON-RPC call", "/jsonrpc", "content-type: application/json\r\n", 408],
+])("%s whose body stalls gets 200300 and may be repeated", async (_what, path, ...[headers, status]) => {
+  await using server = await serve();
+  const head = `POST ${path} HTTP/1.1\r\nhost: localhost\r\n${headers}content-length: 100\r\n\r\n`;
+  const response = await sendStalled(server.url, `${head}{"topic":`);
+  expect(response).toMatch(new RegExp(`^HTTP/1.1 ${status} .*\r\nstele-error-retry: true\r\n`, "s"));
+  expect(JSON.parse(bodyOf(response))).toMatchObject({ code: 200300, message: expect.stringMatching(/in time$/) });
+  expect(server.calls).toEqual([]);
+});
