@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import { expect, it } from "vitest";
+import { TestEngine } from "../engine/testing/test-engine.ts";
 import { bodyOf, sendRaw } from "./testing/raw-http.ts";
 import { serve } from "./testing/serve.ts";
 
@@ -33,4 +34,15 @@ it.each([
   expect(response).toMatch(new RegExp(`^HTTP/1.1 ${status} .*\r\nstele-error-retry: true\r\n`, "s"));
   expect(JSON.parse(bodyOf(response))).toMatchObject({ code: 200300, message: expect.stringMatching(/in time$/) });
   expect(server.calls).toEqual([]);
+});
+
+it.each(["PUT", "DELETE"])("a %s whose body is malformed or stalls is answered", async (method) => {
+  const engine = await TestEngine.start();
+  await using server = await serve({}, { operator: engine.running.operator });
+  const head = `${method} /admin/v1/roles/a HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n`;
+  const malformed = await sendRaw(server.url, [`${head}transfer-encoding: chunked\r\n\r\n`, "zz\r\n"]);
+  expect(malformed).toMatch(/^HTTP\/1.1 400 .*\r\nstele-error-retry: false\r\n/s);
+  const stalled = await sendStalled(server.url, `${head}content-length: 100\r\n\r\n{`);
+  expect(stalled).toMatch(/^HTTP\/1.1 408 .*\r\nstele-error-retry: true\r\n/s);
+  await engine.stop();
 });

@@ -54,13 +54,13 @@ export function createClientErrorHandler(basePath: string) {
 }
 
 /**
- * The POST whose body the error cut short, unless its answer has begun. Nothing is read behind an incomplete request, so the error is about this one. Its
- * handler has not run, since it gets the whole body; that of a GET runs without the body.
+ * The request whose body the error cut short, unless its answer has begun. Nothing is read behind an incomplete request, so the error is about this one. Its
+ * handler has not run, since it gets the whole body; that of a GET or HEAD runs without the body.
  */
 function findCutRequest(socket: Socket): IncomingMessage | undefined {
   const response = (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage;
-  if (response?.req.method !== "POST" || response.req.complete || response.headersSent) return undefined;
-  return response.req;
+  if (!response || response.headersSent || response.req.complete) return undefined;
+  return response.req.method === "GET" || response.req.method === "HEAD" ? undefined : response.req;
 }
 
 function headOf({ method, url, headers }: IncomingMessage): string {
