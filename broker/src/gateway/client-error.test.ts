@@ -23,13 +23,14 @@ async function sendStalled(url: string, bytes: string): Promise<string> {
 }
 
 it.each([
-  ["a REST call", "/rest/exist", "", 200],
-  ["a CloudEvent", "/rest/publish", "ce-specversion: 1.0\r\n", 408],
-  ["a structured CloudEvent", "/rest/publish", "content-type: application/cloudevents+json\r\n", 408],
-  ["a JSON-RPC call", "/jsonrpc", "content-type: application/json\r\n", 408],
-])("%s whose body stalls gets 200300 and may be repeated", async (_what, path, ...[headers, status]) => {
+  ["a REST call", "POST /rest/exist", "", 200],
+  ["a REST call by a method that REST lacks", "PUT /rest/exist", "ce-specversion: 1.0\r\n", 200],
+  ["a CloudEvent", "POST /rest/publish", "ce-specversion: 1.0\r\n", 408],
+  ["a structured CloudEvent", "POST /rest/publish", "content-type: application/cloudevents+json\r\n", 408],
+  ["a JSON-RPC call", "POST /jsonrpc", "content-type: application/json\r\n", 408],
+])("%s whose body stalls gets 200300 and may be repeated", async (_what, line, ...[headers, status]) => {
   await using server = await serve();
-  const head = `POST ${path} HTTP/1.1\r\nhost: localhost\r\n${headers}content-length: 100\r\n\r\n`;
+  const head = `${line} HTTP/1.1\r\nhost: localhost\r\n${headers}content-length: 100\r\n\r\n`;
   const response = await sendStalled(server.url, `${head}{"topic":`);
   expect(response).toMatch(new RegExp(`^HTTP/1.1 ${status} .*\r\nstele-error-retry: true\r\n`, "s"));
   expect(JSON.parse(bodyOf(response))).toMatchObject({ code: 200300, message: expect.stringMatching(/in time$/) });

@@ -2,6 +2,7 @@ import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:ht
 import type { Socket } from "node:net";
 import { type ErrorDefinition, errorCatalogue } from "@stele/wire";
 import { headerBytesMax, headersMax } from "./limits.ts";
+import { isCloudEventRequest } from "./rest/cloud-events.ts";
 import { isAnswering } from "./shared/is-answering.ts";
 
 interface ClientError extends Error {
@@ -46,7 +47,7 @@ export function createClientErrorHandler(basePath: string) {
   return (error: ClientError, socket: Socket): void => {
     const answer = answers[error.code ?? ""] ?? malformed;
     const cut = findCutRequest(socket);
-    const isOk = isAnsweredOk(cut === undefined ? textOf(error.rawPacket) : headOf(cut), basePath);
+    const isOk = cut === undefined ? isPacketOk(error.rawPacket, basePath) : isRequestOk(cut, basePath);
     const mayAnswer = cut !== undefined || !isAnswering(socket);
     if (socket.writable && mayAnswer) socket.write(toResponse(isOk ? { ...answer, status: 200 } : answer));
     socket.destroy();
@@ -54,8 +55,8 @@ export function createClientErrorHandler(basePath: string) {
 }
 
 /**
- * The request whose body the error cut short, unless its answer has begun. Nothing is read behind an incomplete request, so the error is about this one. Its
- * handler has not run, since it gets the whole body; that of a GET or HEAD runs without the body.
+ * The request whose body the error cut short, unless its answer has begun. Nothing is read behind an incomplete request, so the error is about this one. It
+ * has changed nothing: its handler waits for the whole body, or refuses a body that it gets no more of. Only a GET or HEAD runs without its body.
  */
 function findCutRequest(socket: Socket): IncomingMessage | undefined {
   const response = (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage;
@@ -63,18 +64,14 @@ function findCutRequest(socket: Socket): IncomingMessage | undefined {
   return response.req.method === "GET" || response.req.method === "HEAD" ? undefined : response.req;
 }
 
-function headOf({ method, url, headers }: IncomingMessage): string {
-  return [`${method} ${url}`, ...Object.entries(headers).map(([name, value]) => `${name}: ${String(value)}`)].join(
-    "\n",
-  );
-}
-
-function textOf(packet: unknown): string {
-  return packet instanceof Buffer ? packet.toString("latin1", 0, headerBytesMax) : "";
-}
-
 // Under /rest every answer has status 200 (docs/errors.md), except answers to CloudEvents, whose senders read only the status.
-function isAnsweredOk(head: string, basePath: string): boolean {
+function isRequestOk(request: IncomingMessage, basePath: string): boolean {
+  return request.url?.startsWith(`${basePath}/rest/`) === true && !isCloudEventRequest(request);
+}
+
+/** The same for a request that Node did not parse, as far as its first chunk shows it. */
+function isPacketOk(packet: unknown, basePath: string): boolean {
+  const head = packet instanceof Buffer ? packet.toString("latin1", 0, headerBytesMax) : "";
   const prefix = `${basePath}/rest/`;
   if (head.startsWith(`GET ${prefix}`)) return true;
   return head.startsWith(`POST ${prefix}`) && !cloudEventHeader.test(head);

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import {
   BrokerError,
   parseCloudEvent,
@@ -32,7 +33,7 @@ const versionHeader = `${headerPrefix}specversion`;
 const quoted = /^"((?:[^"\\]|\\.)*)"$/;
 
 /** Whether a request carries CloudEvents (HTTP protocol binding 1.0.2, section 3): by their content type, or by the header with their version. */
-export function isCloudEventRequest({ method, headers }: Pick<FastifyRequest, "method" | "headers">): boolean {
+export function isCloudEventRequest({ method, headers }: Pick<IncomingMessage, "method" | "headers">): boolean {
   if (method !== "POST") return false;
   if (headers[versionHeader] !== undefined) return true;
   return headers["content-type"]?.toLowerCase().startsWith("application/cloudevents") === true;
