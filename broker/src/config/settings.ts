@@ -10,6 +10,7 @@ import { stompSettings } from "./stomp-settings.ts";
 import { tailSettings } from "./tail-settings.ts";
 import { isServerAddress } from "./server-address.ts";
 import { certificateFile, clientCaFile, keyFile } from "./tls-settings.ts";
+import { isNodeUrl, isOrigin } from "./web-address.ts";
 import { choice, integer, list, optional, type SettingsOf, type SettingsTable, text } from "./setting.ts";
 
 const secondMs = 1000;
@@ -179,7 +180,7 @@ export const settings = {
   extensionPrefix: text({
     section: "Interface",
     description:
-      "Prefix of the names of extensions. Earlier events keep theirs: marks with another prefix, such as that of an expiry, have no effect, and a rebuild of the index skips events whose prefix is neither this one nor `svc-`.",
+      "Prefix of the names of extensions. Earlier events keep theirs: marks with another prefix, such as that of an expiry, have no effect, and a rebuild of the index skips each batch with an extension whose prefix is neither this one nor `svc-`.",
     default: "svc-",
     rule: "1 to 32 letters, digits, dots, hyphens or underscores",
     check: (value) => /^[0-9A-Za-z._-]{1,32}$/.test(value),
@@ -187,7 +188,7 @@ export const settings = {
   contentBytesMax: integer({
     section: "Interface",
     description:
-      "Longest content of an event. If you lower it, a rebuild of the index skips published events that are longer than it and than 256 KiB; see [groups.md](groups.md#foreign-writers).",
+      "Longest content of an event. If you lower it, a rebuild of the index skips each batch with an event that is longer than it and than 256 KiB; see [groups.md](groups.md#foreign-writers).",
     default: 65_536,
     unit: "bytes",
     min: 1,
@@ -195,7 +196,8 @@ export const settings = {
   }),
   extensionsBytesMax: integer({
     section: "Interface",
-    description: "Longest extensions of an event: the UTF-8 bytes of all keys and values.",
+    description:
+      "Longest extensions of an event: the UTF-8 bytes of all keys and values. If you lower it, a rebuild of the index skips each batch with an event whose extensions are longer than it and than 16 KiB; see [groups.md](groups.md#foreign-writers).",
     default: 4096,
     unit: "bytes",
     min: 0,
@@ -384,17 +386,3 @@ export const settings = {
 
 /** The broker's configuration; frozen. It contains no secret, except in addresses of endpoints and of the database. */
 export type Config = SettingsOf<typeof settings>;
-
-/** Whether a text is an http or https URL without credentials that needs no escaping in a header or an HTML attribute. */
-function isNodeUrl(value: string): boolean {
-  if (!/^https?:\/\/[^\s"'<>;,&*]+$/.test(value) || !URL.canParse(value)) return false;
-  const { username, password } = new URL(value);
-  return username === "" && password === "";
-}
-
-/** Whether a text is `*`, or an origin as browsers spell it: no request would ever match another spelling. */
-function isOrigin(value: string): boolean {
-  if (value.includes("*")) return value === "*";
-  if (/^[a-z-]+-extension:\/\/[0-9A-Za-z-]+$/.test(value)) return true;
-  return URL.canParse(value) && new URL(value).origin === value;
-}
