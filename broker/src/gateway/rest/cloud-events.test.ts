@@ -195,12 +195,15 @@ describe("publishing CloudEvents", () => {
   );
 
   it.each(["application/cloudevents+avro", "application/cloudevents-batch+protobuf", "application/cloudevents"])(
-    "refuses the format %s with an error that names it",
+    "refuses the format %s, with or without attributes in headers, with an error that names it",
     async (type) => {
-      expect(await send({ "content-type": type }, "x")).toEqual({
-        status: 400,
-        body: { code: 200001, message: expect.stringContaining(`content type "${type}" is neither`) },
-      });
+      const binary = { "ce-specversion": "1.0", "ce-id": "1", "ce-source": "s", "ce-type": "t", "ce-subject": "other" };
+      for (const headers of [{}, binary]) {
+        expect(await send({ ...headers, "content-type": type }, "x")).toEqual({
+          status: 400,
+          body: { code: 200001, message: expect.stringContaining(`content type "${type}" is neither`) },
+        });
+      }
     },
   );
 

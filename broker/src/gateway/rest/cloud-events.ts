@@ -25,18 +25,19 @@ export type CloudEvents =
   /** Published together, all or none. `read` parses them in slices of time, so that it holds up no other work. @throws BrokerError 200001. */
   | { readonly kind: "batch"; readonly read: (slices: Slices) => Promise<readonly PublishCall[]> };
 
-const structuredType = "application/cloudevents+json";
-const batchType = "application/cloudevents-batch+json";
+/** Begins the content types of CloudEvents in every format (HTTP protocol binding 1.0.2, section 3). */
+const typePrefix = "application/cloudevents";
+const structuredType = `${typePrefix}+json`;
+const batchType = `${typePrefix}-batch+json`;
 const headerPrefix = "ce-";
-const versionHeader = `${headerPrefix}specversion`;
 /** A quoted string (RFC 9110, section 5.6.4). */
 const quoted = /^"((?:[^"\\]|\\.)*)"$/;
 
 /** Whether a request carries CloudEvents (HTTP protocol binding 1.0.2, section 3): by their content type, or by the header with their version. */
 export function isCloudEventRequest({ method, headers }: Pick<IncomingMessage, "method" | "headers">): boolean {
   if (method !== "POST") return false;
-  if (headers[versionHeader] !== undefined) return true;
-  return headers["content-type"]?.toLowerCase().startsWith("application/cloudevents") === true;
+  if (headers[`${headerPrefix}specversion`] !== undefined) return true;
+  return headers["content-type"]?.toLowerCase().startsWith(typePrefix) === true;
 }
 
 /** The publishes of a request. `reader` reads its query, its trace and its key; `prefix` begins the keys of extensions. @throws BrokerError 100201, 200001; 200300 if the broker stopped reading the body. */
@@ -44,7 +45,7 @@ export function readCloudEvents(request: FastifyRequest, reader: RestReader, pre
   const body = readBody(request);
   const { mediaType } = parseContentType(request.headers["content-type"]);
   const isBinary = mediaType !== batchType && mediaType !== structuredType;
-  if (isBinary && request.headers[versionHeader] === undefined) throw formatError(mediaType);
+  if (isBinary && mediaType.startsWith(typePrefix)) throw formatError(mediaType);
   const refusal = (isBinary ? findCodingRefusal : findEncodingRefusal)(request.headers);
   if (refusal !== undefined) throw parameterError(refusal);
   if (mediaType === batchType) return { kind: "batch", read: splitBatch(body, reader, prefix) };
@@ -54,7 +55,7 @@ export function readCloudEvents(request: FastifyRequest, reader: RestReader, pre
   return { kind: "one", call: { ...call, extensions, key: reader.publishKey() } };
 }
 
-/** Only the content type says that the request carries CloudEvents, and its format is not JSON. */
+/** The content is a whole CloudEvent in a format other than JSON: content of an event that is given in headers has another type. */
 function formatError(mediaType: string): BrokerError {
   return parameterError(`content type ${quote(mediaType)} is neither ${structuredType} nor ${batchType}`);
 }
