@@ -3,17 +3,19 @@ import { untilAborted } from "./until-aborted.ts";
 
 /** Wakes everyone who waits. It remembers nothing between two wakes, so check the condition before you wait. */
 export class Wakeup {
-  #next: Deferred<void> | undefined;
+  /** One for each wait: a shared promise would hold what each aborted wait left until the next wake, which may be days away. */
+  readonly #waiters = new Set<Deferred<void>>();
 
   wake(): void {
-    const next = this.#next;
-    this.#next = undefined;
-    next?.resolve();
+    for (const waiter of this.#waiters) waiter.resolve();
+    this.#waiters.clear();
   }
 
   /** Resolves at the next wake, or when `signal` aborts. */
   async wait(signal: AbortSignal): Promise<void> {
-    this.#next ??= createDeferred<void>();
-    await untilAborted(this.#next.promise, signal);
+    const waiter = createDeferred<void>();
+    this.#waiters.add(waiter);
+    await untilAborted(waiter.promise, signal);
+    this.#waiters.delete(waiter);
   }
 }
