@@ -2,7 +2,7 @@ import { type Signer, toHex } from "@stele/eth/node";
 import { BrokerError } from "@stele/wire";
 import type { Address, Hash } from "../../domain/topic.ts";
 import type { Outage } from "../../ports/ledger.ts";
-import { readIdentity } from "./endpoint/check-chain.ts";
+import { findDifference, readIdentity } from "./endpoint/check-chain.ts";
 import { type ChainIdentity, type EvmProvider, isEmbedded, type Rpc } from "./endpoint/rpc.ts";
 import type { EvmLedgerOptions } from "./evm-ledger-options.ts";
 import { ProofMaker } from "./proof/proof-maker.ts";
@@ -70,6 +70,8 @@ export async function createComponents(base: LedgerBase, mayDeploy: () => boolea
   const remembered = await memory.find();
   if (remembered !== undefined) options.provider.expectChain?.(remembered);
   const chain = await readIdentity(rpc);
+  const difference = remembered && findDifference(chain, remembered); // Two chain nodes may answer at one address: the set checked only one.
+  if (difference !== undefined) throw new BrokerError("chainUnreachable", { details: `the endpoint ${difference}` });
   const fees = new FeePolicy(rpc, { mode: options.fees ?? "auto", max: options.feeMax, clock });
   fees.onHead(await rpc.header("latest"));
   await fees.refresh();

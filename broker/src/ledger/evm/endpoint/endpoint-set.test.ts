@@ -243,6 +243,20 @@ describe("another chain", () => {
     await expect(ask(createSet([node.url()], { chainId: 5 }))).rejects.toThrow(/the group is on chain 5/);
   });
 
+  it.each([1, 5])(
+    "uses no endpoint if another chain is recorded than configured, here one of chain %i",
+    async (chainId) => {
+      const [node] = await startNodes(1);
+      const set = createSet([node.url()], { chainId: 5 });
+      set.expectChain({ chainId: 1, genesisHash: `0x${"00".repeat(32)}` });
+      node.chain.chainId = chainId;
+      await expect(ask(set, "eth_sendRawTransaction")).rejects.toThrow(
+        `serves chain ${chainId}, and the group is on chain ${6 - chainId}`,
+      );
+      expect(node.count("eth_sendRawTransaction")).toBe(0);
+    },
+  );
+
   it("sends no transaction to an endpoint whose chain was replaced between two requests", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url()], { clock: createSystemClock() });

@@ -7,6 +7,7 @@ import type { GroupRecord } from "../../../ports/group-records.ts";
 import { EndpointSet } from "../endpoint/endpoint-set.ts";
 import { type Anvil, startAnvil } from "../testing/anvil.ts";
 import { createEvmHarness, type EvmHarness, testKey } from "../testing/evm-harness.ts";
+import { InterceptedProvider } from "../testing/intercepted-provider.ts";
 import type { GroupMemory } from "./settle-registry.ts";
 
 let anvil: Anvil;
@@ -86,5 +87,13 @@ describe("a group's registry", () => {
       message: expect.stringContaining("and the group"),
     });
     await provider.close();
+  });
+
+  it("does not start if the endpoint names another chain than the remembered one, such as one of two chain nodes behind it", async () => {
+    const { memory } = await begin("sixth");
+    await registryOf({ memory });
+    const provider = new InterceptedProvider(anvil.provider);
+    provider.current = async ({ method }, pass) => (method === "eth_chainId" ? "0x5" : pass());
+    await expect(registryOf({ memory, provider })).rejects.toThrow("serves chain 5, and the group is on chain 31337");
   });
 });
