@@ -91,6 +91,22 @@ describe("subscriptions", () => {
     expect(set.isNotifying()).toBe(true);
   });
 
+  it("stay at the next endpoint while the first one, which is back, lags", async () => {
+    const [first, second] = await startNodes(2);
+    const set = createSet([first.url("ws"), second.url("ws")]);
+    await subscribe(set);
+    first.acceptsWebSockets = false;
+    first.drop();
+    await until(() => expect(second.count("eth_subscribe")).toBe(1));
+    first.chain.head = 50;
+    first.acceptsWebSockets = true;
+    const asked = first.count("eth_blockNumber");
+    await until(() => expect(first.count("eth_blockNumber")).toBeGreaterThan(asked + 1));
+    expect(first.count("eth_subscribe")).toBe(1);
+    first.chain.head = 100;
+    await until(() => expect(first.count("eth_subscribe")).toBe(2));
+  });
+
   it.each([
     ["a refusal", (node: FakeNode) => void (node.answer = refuseSubscription(node))],
     ["a lost connection", (node: FakeNode) => void (node.answer = loseSubscription(node))],

@@ -199,7 +199,7 @@ export class EndpointSet implements EvmProvider {
       });
     endpoint.onForeign(reason);
     this.#subscription.onLost(endpoint); // The heads that it announces are those of the other chain.
-    this.#choose();
+    this.#leave();
     throw new EndpointError(reason, { reach: "unreached" });
   }
 
@@ -224,7 +224,7 @@ export class EndpointSet implements EvmProvider {
     endpoint.onAnswer(method);
     if (wasDown === undefined) return;
     this.#options.logger.info("chain endpoint answers again", { endpoint: endpoint.name });
-    this.#choose();
+    this.#leave();
   }
 
   #onFailure(endpoint: Endpoint, { failure, failures }: { failure: EndpointError; failures: number }): void {
@@ -235,13 +235,19 @@ export class EndpointSet implements EvmProvider {
       this.#options.logger.warn("chain endpoint lost", { endpoint: endpoint.name, reason: failure.message });
       this.#schedulePatrol();
     }
-    this.#choose();
+    this.#leave();
+  }
+
+  /** Leaves the endpoint in use if it is not healthy. Only the patrol returns from a healthy one: it knows the newest block of the others. */
+  #leave(): void {
+    if (!this.#isWell(this.#current)) this.#choose();
   }
 
   /** Uses the first healthy endpoint, else the first that is not down. */
   #choose(): void {
-    const isWell = (endpoint: Endpoint): boolean => endpoint.failures === 0 && !this.#isBehind(endpoint);
-    const next = this.#endpoints.find(isWell) ?? this.#endpoints.find((endpoint) => endpoint.reason === undefined);
+    const next =
+      this.#endpoints.find((endpoint) => this.#isWell(endpoint)) ??
+      this.#endpoints.find((endpoint) => endpoint.reason === undefined);
     if (next === undefined || next === this.#current) return;
     const from = this.#current.name;
     this.#current = next;
@@ -259,6 +265,10 @@ export class EndpointSet implements EvmProvider {
       (endpoint === this.#current ? 0 : 1);
     const sorted = open.toSorted((a, b) => rank(a) - rank(b));
     return sorted.filter((endpoint, index) => index === 0 || !this.#isBehind(endpoint));
+  }
+
+  #isWell(endpoint: Endpoint): boolean {
+    return endpoint.failures === 0 && !this.#isBehind(endpoint);
   }
 
   #isBehind({ head }: Endpoint): boolean {
