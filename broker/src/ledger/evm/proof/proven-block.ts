@@ -24,6 +24,8 @@ export interface ProvenBlockOptions {
 export class ProvenBlock {
   readonly hash: unknown;
   readonly header: Uint8Array;
+  /** Approximate memory, in bytes. */
+  readonly bytes: number;
   readonly #number: number;
   readonly #batches: ReadonlyMap<string, FoundBatch>;
   readonly #trie: OrderedTrie;
@@ -39,6 +41,8 @@ export class ProvenBlock {
     this.#number = number;
     this.#batches = findBatches(receipts, registry);
     this.#trie = trie;
+    // Twice, because the receipts and the trie both contain the events of each log.
+    this.bytes = 2 * encoded.reduce((sum, { length }) => sum + length, header.length);
   }
 
   /** @throws BrokerError 200206 if the block does not contain the batch. */

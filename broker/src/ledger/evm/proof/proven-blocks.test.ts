@@ -48,11 +48,23 @@ test("reads a block again after its read failed", async () => {
   expect(count).toBe(2);
 });
 
-test("keeps only the two newest blocks", async () => {
+test("reads each block once for 100 proofs of three blocks, one after the other and at once", async () => {
   const read: number[] = [];
   const blocks = new ProvenBlocks(async (number) => {
     read.push(number);
     return createBlock(10);
+  });
+  const places = Array.from({ length: 100 }, (_, index) => index % 3);
+  await Promise.all(places.map((number) => blocks.get(number + 3)));
+  for (const number of places) await blocks.get(number);
+  expect(read).toEqual([3, 4, 5, 0, 1, 2]);
+});
+
+test("drops the oldest block once all kept ones exceed 16 MiB", async () => {
+  const read: number[] = [];
+  const blocks = new ProvenBlocks(async (number) => {
+    read.push(number);
+    return createBlock(3 * 2 ** 20);
   });
   for (const number of [1, 2, 3, 3, 2, 1]) await blocks.get(number);
   expect(read).toEqual([1, 2, 3, 1]);

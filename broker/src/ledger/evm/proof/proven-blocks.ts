@@ -3,35 +3,69 @@ import type { ProvenBlock } from "./proven-block.ts";
 
 /** How long a block is kept for further proofs, in milliseconds. */
 const provenBlockKeptMs = 5_000;
-/** Upper bound on the blocks that are kept for proofs or being read for them; the oldest are dropped. Each may take twice the bytes of its receipts. */
-const provenBlocksMax = 2;
+
+/** Upper bound on the memory of all blocks kept for proofs, in bytes; the oldest are dropped. A larger block is not kept. */
+const provenBlocksBytesMax = 16 * 2 ** 20;
+
+interface Kept {
+  readonly block: ProvenBlock;
+  readonly since: number;
+}
 
 /** Reads a block once for concurrent proofs and for those soon after. */
 export class ProvenBlocks {
   readonly #read: (number: number) => Promise<ProvenBlock>;
-  /** By number and wanted hash; oldest first. */
-  readonly #blocks = new Map<string, Promise<ProvenBlock>>();
+  readonly #reading = new Map<number, Promise<ProvenBlock>>();
+  /** Oldest first. */
+  readonly #kept = new Map<number, Kept>();
+  #bytes = 0;
 
   /** `read` must have a timeout of its own, since it may outlast its callers. */
   constructor(read: (number: number) => Promise<ProvenBlock>) {
     this.#read = read;
   }
 
-  /** Returns block `number`, for callers that want the one with this hash. The result may have another hash; then the next call reads the block again. */
+  /** Returns block `number`, read again if the kept block's hash is not `hash`. The result may still have another hash: its read may be older than a reorg. */
   get(number: number, hash?: Hash): Promise<ProvenBlock> {
-    const key = `${number} ${hash}`;
-    const known = this.#blocks.get(key);
-    if (known !== undefined) return known;
-    const block = this.#read(number);
-    this.#blocks.set(key, block);
-    const forget = (): void => void (this.#blocks.get(key) === block && this.#blocks.delete(key));
-    const keep = (found: ProvenBlock): void => {
-      if ((hash ?? found.hash) === found.hash) setTimeout(forget, provenBlockKeptMs).unref();
-      else forget();
-    };
-    block.then(keep, forget);
-    const [oldest = key] = this.#blocks.keys();
-    if (this.#blocks.size > provenBlocksMax) this.#blocks.delete(oldest);
-    return block;
+    this.#dropOld();
+    const kept = this.#kept.get(number);
+    if (kept !== undefined && (hash ?? kept.block.hash) === kept.block.hash) return Promise.resolve(kept.block);
+    this.#drop(number);
+    const reading = this.#reading.get(number) ?? this.#begin(number);
+    this.#reading.set(number, reading);
+    return reading;
+  }
+
+  async #begin(number: number): Promise<ProvenBlock> {
+    try {
+      const block = await this.#read(number);
+      this.#keep(number, block);
+      return block;
+    } finally {
+      this.#reading.delete(number);
+    }
+  }
+
+  #keep(number: number, block: ProvenBlock): void {
+    if (block.bytes > provenBlocksBytesMax) return;
+    this.#kept.set(number, { block, since: performance.now() });
+    this.#bytes += block.bytes;
+    for (const oldest of this.#kept.keys()) {
+      if (this.#bytes <= provenBlocksBytesMax) return;
+      this.#drop(oldest);
+    }
+  }
+
+  #dropOld(): void {
+    const latest = performance.now() - provenBlockKeptMs;
+    for (const [number, { since }] of this.#kept) {
+      if (since > latest) return;
+      this.#drop(number);
+    }
+  }
+
+  #drop(number: number): void {
+    this.#bytes -= this.#kept.get(number)?.block.bytes ?? 0;
+    this.#kept.delete(number);
   }
 }
