@@ -166,6 +166,18 @@ test("finds a batch if the endpoint refuses larger parts in unknown words", asyn
   provider.current = passAll;
 });
 
+test("looks for a batch in fewer blocks after each failure, and never in as many again", async () => {
+  refuseOver(2, "nobody may have that");
+  const range = { from: 1, to: await ledger.finalBlockNumber(unaborted) };
+  const unknown = { address: committed[0]?.address ?? "0x", firstSequence: count + 1 } as const;
+  expect(await ledger.findBatch(unknown, range, unaborted)).toBeUndefined();
+  expect(asked.filter((blocks) => Number(blocks) > 2)).toEqual(["16", "8", "4"]);
+  asked = [];
+  expect(await ledger.findBatch(unknown, { from: 1, to: 6 }, unaborted)).toBeUndefined();
+  expect(asked).toEqual(["6", "3", "1", "1", "1", "1", "1", "1"]);
+  provider.current = passAll;
+});
+
 test("asks all endpoints for batches that the first one has deleted", async () => {
   provider.current = async (request, pass) =>
     request.method === "eth_getLogs" && request.isPromised !== true ? [] : pass();

@@ -21,9 +21,10 @@ export async function findBatch(
 ): Promise<number | undefined> {
   const filter = { address: registry, signatures: [publishedSignature], batch, isPromised: true };
   const size = new RangeSize();
+  let most = Number.POSITIVE_INFINITY; // Blocks of one request. It never grows again: each request too many may take the whole timeout.
   let end = to;
   while (end >= from && !signal.aborted) {
-    const part = { from: Math.max(from, end - size.blocks + 1), to: end };
+    const part = { from: Math.max(from, end - Math.min(size.blocks, most) + 1), to: end };
     try {
       const answer = await untilAborted(rpc.logs(part, filter), signal);
       const [log] = answer?.logs ?? [];
@@ -32,7 +33,8 @@ export async function findBatch(
       size.onAnswer(0);
     } catch (error) {
       // The endpoint may refuse so many blocks in words that we do not know, or be too slow for them.
-      if (!(error instanceof RpcFailure) || error.kind === "unreached" || !size.onRefusal()) throw error;
+      if (!(error instanceof RpcFailure) || error.kind === "unreached" || part.from === part.to) throw error;
+      most = (part.to - part.from + 1) >> 1;
     }
   }
   return undefined;
