@@ -309,11 +309,13 @@ export function readHeader(value: unknown): Header {
   };
 }
 
+/** @throws RpcFailure if `value` is no list of logs. */
 function readLogs(value: unknown): readonly RpcLog[] {
   if (isLogList(value)) return value;
   throw new RpcFailure("refused", "the endpoint returned no list of logs", { cause: value });
 }
 
+/** @throws RpcFailure if `quantity` is not one. */
 function toCount(quantity: unknown): number {
   const count = findCount(quantity);
   if (count === undefined) throw new RpcFailure("refused", "the endpoint returned no number", { cause: quantity });

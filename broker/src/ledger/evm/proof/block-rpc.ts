@@ -101,6 +101,7 @@ function isTooLong(error: unknown): boolean {
   return error instanceof RpcFailure && error.cause instanceof EndpointError && error.cause.reach === "answer-too-long";
 }
 
+/** @throws ReceiptsTooLong. */
 function assertSize(receipts: readonly unknown[]): void {
   let bytes = 0;
   for (const receipt of receipts) {

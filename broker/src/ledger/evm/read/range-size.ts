@@ -16,6 +16,7 @@ export class RangeSize {
     return this.#blocks;
   }
 
+  /** Call it after an answer whose logs take `bytes` of memory. */
   onAnswer(bytes: number): void {
     this.#answers += 1;
     if (this.#answers >= answersBeforeMore) this.#raise();

@@ -56,6 +56,7 @@ export class RecentBlocks {
     this.#bytes = 0;
   }
 
+  /** Forgets every round, and the names after `number`. */
   cutBack(number: number): void {
     this.forgetRounds();
     this.#names = this.#names.filter((name) => name.number <= number);

@@ -92,6 +92,7 @@ export interface TransactionState {
   readonly isRecovered: boolean;
   /** Whether a final block contained it until a reorg removed the block: its caller may have the answer that it is committed. */
   readonly wasFinal: boolean;
+  /** Whether the sender has asked the endpoint to estimate its gas. */
   readonly isEstimated: boolean;
   readonly isAnswered: boolean;
   /** Whether its fate can no longer change. */
