@@ -336,8 +336,8 @@ export interface Broker {
    */
   submitAll(caller: Caller, calls: readonly PublishCall[], onSettled: OnTransactionSettled): void;
   /**
-   * Passes an event without committing it to the chain. Only sessions that are connected to this node and accept such events (`Peer.pass`) get it. Returns a
-   * promise if there are too many for one turn. The topic need not exist. Throws if the call is invalid, or 200300 if too many filters nearly match.
+   * Passes an event to the sessions that are connected to this node and accept it (`Peer.pass`), without committing it to the chain. The topic need not exist.
+   * Returns a promise if the event must wait. Throws if the call is invalid; throws or rejects with 200300 if too many filters nearly match, or too many wait.
    */
   pass(caller: Caller, call: PublishCall): Promise<void> | undefined;
   /**

@@ -24,6 +24,9 @@ const givenMax = 100_000;
  */
 const levelsPerPassMax = 10_000;
 
+/** Maximum number of events that wait to be passed: one for each of 10,000 publishers, and those whose publishers have left. Further ones are refused. */
+const passesWaitingMax = 10_000;
+
 /** The readers of one filter. */
 type Audience = Set<Reader>;
 
@@ -40,6 +43,9 @@ export class FeedHub {
   /** Readers to wake. */
   readonly #ready = new Set<Reader>();
   #isWaking = false;
+  /** Resolves when the events that were passed so far are through; undefined if they are. Never rejects. */
+  #passing: Promise<void> | undefined;
+  #passesWaiting = 0;
 
   constructor({ slices }: { readonly slices: TimeSlices }) {
     this.#slices = slices;
@@ -108,10 +114,34 @@ export class FeedHub {
   }
 
   /**
-   * Passes an event that is not committed to the chain to the readers with matching filters. Returns a promise if there are too many for one slice: then the
-   * publisher waits, so that its events keep their order. @throws BrokerError 200300 if it would take too long to find these readers; then nobody gets the event.
+   * Passes an event that is not committed to the chain to the readers with matching filters. Returns a promise if the event must wait: for earlier events, so
+   * that all readers get them in one order, or because there are too many readers for one slice. @throws BrokerError 200300 if it would take too long to find
+   * these readers, or if too many events wait; then nobody gets the event. The promise rejects with the first of them, too.
    */
   pass(groupId: GroupId, event: Event): Promise<void> | undefined {
+    const before = this.#passing ?? this.#slices.pause();
+    if (this.#passesWaiting >= passesWaitingMax)
+      throw new BrokerError("busy", { details: "too many publishes wait for their subscribers" });
+    const passed = before === undefined ? this.#passNow(groupId, event) : this.#passAfter(before, groupId, event);
+    if (passed === undefined) return undefined;
+    const passing: Promise<void> = passed.catch(() => {}).then(() => this.#passed(passing));
+    this.#passing = passing;
+    return passed;
+  }
+
+  #passed(passing: Promise<void>): void {
+    if (this.#passing === passing) this.#passing = undefined;
+  }
+
+  async #passAfter(before: Promise<void>, groupId: GroupId, event: Event): Promise<void> {
+    this.#passesWaiting += 1;
+    await before;
+    await this.#slices.pause(); // Even an event that matches no reader takes up to 1 ms.
+    this.#passesWaiting -= 1;
+    await this.#passNow(groupId, event);
+  }
+
+  #passNow(groupId: GroupId, event: Event): Promise<void> | undefined {
     const matching = new Map<Reader, TopicFilter[]>();
     const onMatch = (audience: Audience, filter: TopicFilter): void => {
       for (const reader of audience) {
@@ -123,14 +153,16 @@ export class FeedHub {
     const levels = this.#readersOf(groupId).byFilter.match(event.topic, { onMatch, levelsMax: levelsPerPassMax });
     if (levels >= levelsPerPassMax)
       throw new BrokerError("busy", { details: "too many filters match the first levels of the topic" });
-    return this.#passTo([...matching], event);
+    return this.#passTo(matching.entries(), event);
   }
 
-  #passTo(matching: readonly (readonly [Reader, readonly TopicFilter[]])[], event: Event): Promise<void> | undefined {
-    for (const [index, [reader, filters]] of matching.entries()) {
+  /** Passes the event to each reader that the iterator still has. */
+  #passTo(rest: IterableIterator<[Reader, readonly TopicFilter[]]>, event: Event): Promise<void> | undefined {
+    for (let next = rest.next(); next.done !== true; next = rest.next()) {
+      const [reader, filters] = next.value;
       reader.pass(event, filters);
       const pause = this.#slices.pause();
-      if (pause !== undefined) return pause.then(() => this.#passTo(matching.slice(index + 1), event));
+      if (pause !== undefined) return pause.then(() => this.#passTo(rest, event));
     }
     return undefined;
   }

@@ -2,6 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { BrokerError } from "@stele/wire";
 import { beforeEach, expect, it } from "vitest";
 import type { ConnectedSession, OnSettled, PublishCall } from "../../engine/broker.ts";
+import { createDeferred } from "../../lib/deferred.ts";
 import { LazyMap } from "../../lib/lazy-collections.ts";
 import type { PublishPacket } from "./codec/packet.ts";
 import { type Answer, Inbound, type InboundParts } from "./inbound.ts";
@@ -32,12 +33,12 @@ function submit(_: unknown, call: PublishCall, onSettled: OnSettled): void {
 /** A connection of the stored session at this node. */
 function connect(
   session: ConnectedSession,
-  release: InboundParts["broker"]["release"] = unused,
-  knowsReceiveMax = true,
+  broker: Partial<InboundParts["broker"]> = {},
+  own: Partial<InboundParts> = {},
 ): Inbound {
   return new Inbound({
-    broker: { submit, whenRoom: () => true, submitAll: unused, release, pass: unused },
-    knowsReceiveMax,
+    broker: { submit, whenRoom: () => true, submitAll: unused, release: unused, pass: unused, ...broker },
+    knowsReceiveMax: true,
     caller: undefined as never, // Only the broker reads it.
     opener: { isAutomatic: false } as never, // Not used for topics that are open.
     session,
@@ -47,6 +48,7 @@ function connect(
     onReleased: unused,
     onUnknown: () => answers.push("unknown"),
     onLost: unused,
+    ...own,
   });
 }
 
@@ -140,7 +142,9 @@ it("takes nothing after a publish that waited for the answer to a failed one, un
 });
 
 it("ends the connection if the store cannot free the key of a released publish: its client waits for the PUBCOMP", async () => {
-  const inbound = connect(createSession(), () => Promise.reject(new BrokerError("storeUnreachable")));
+  const inbound = connect(createSession(), {
+    release: () => Promise.reject(new BrokerError("storeUnreachable")),
+  });
   void inbound.release(1);
   await setImmediate();
   expect(answers).toEqual(["unknown"]);
@@ -166,7 +170,7 @@ it("counts publishes of QoS 1 against Receive Maximum until they are answered", 
 it.each([1, 2] as const)(
   "makes a client of 3.1.1 wait until fewer of its publishes of QoS %s are unanswered",
   async (qos) => {
-    const inbound = connect(createSession(), unused, false); // It does not know Receive Maximum.
+    const inbound = connect(createSession(), {}, { knowsReceiveMax: false }); // It does not know Receive Maximum.
     const take = (id: number) => inbound.take({ ...packet(id, `${id}`), qos, isDuplicate: false });
     for (let id = 1; id <= 9; id += 1) expect(take(id)).toBeUndefined();
     const tenth = take(10);
@@ -179,3 +183,16 @@ it.each([1, 2] as const)(
     expect(inbound.unreleasedBytes).toBe(qos === 2 ? 11 * 256 : 0);
   },
 );
+
+it("counts a live publish as held until its subscribers have it, and counts it as lost if that fails, as if it had failed at once", async () => {
+  const passing = createDeferred<void>();
+  const lost: unknown[] = [];
+  const settings = { extensionPrefix: "svc-", receiveMax: 10, topicAliasMax: 0, qos0: "live" } as const;
+  const onLost = (topic: string, { code }: BrokerError): void => void lost.push([topic, code]);
+  const inbound = connect(createSession(), { pass: () => passing.promise }, { settings, onLost });
+  const taken = inbound.take({ ...packet(0, "x".repeat(1_000)), qos: 0 });
+  expect(inbound.waitingBytes).toBeGreaterThan(1_000);
+  passing.reject(new BrokerError("busy"));
+  await taken;
+  expect([inbound.waitingBytes, lost]).toEqual([0, [["a", 200300]]]);
+});

@@ -60,7 +60,7 @@ export class Inbound {
   #untold = 0;
   /** Set while a publish waits until the client knows of every failure. */
   #told: Deferred<void> | undefined;
-  /** Bytes of the publish that waits for `#told`. */
+  /** Bytes of the publish that waits for `#told`, or for its subscribers. */
   #heldBytes = 0;
   #isClosed = false;
   /** Number of unanswered publishes of QoS 1, of a client that knows Receive Maximum. */
@@ -77,7 +77,7 @@ export class Inbound {
     this.#submitter = new Submitter(parts);
   }
 
-  /** Bytes of the publish that waits to be submitted, or to get its place in the order. */
+  /** Bytes of the publish that waits to be submitted, to get its place in the order, or for its subscribers. */
   get waitingBytes(): number {
     return this.#submitter.waitingBytes + this.#heldBytes;
   }
@@ -146,12 +146,20 @@ export class Inbound {
   /** Passes a publish to connected subscribers without committing it. Never called for a retained publish, which is committed. */
   #pass(call: PublishCall): Promise<void> | undefined {
     const { broker, caller, onLost } = this.#parts;
+    const onFailed = (error: unknown): void => onLost(call.topic, toBrokerError(error));
     try {
-      return broker.pass(caller, call);
+      const passed = broker.pass(caller, call);
+      return passed && this.#passLater(call, passed.catch(onFailed));
     } catch (error) {
-      onLost(call.topic, toBrokerError(error));
+      onFailed(error);
       return undefined;
     }
+  }
+
+  async #passLater(call: PublishCall, passed: Promise<void>): Promise<void> {
+    this.#heldBytes = publishBytes(call);
+    await passed;
+    this.#heldBytes = 0;
   }
 
   /** Resolves when the publish has settled. Reports an uncertain outcome as TIMEOUT, because an earlier connection may have published the message. */
