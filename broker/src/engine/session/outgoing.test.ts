@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { createDeferred } from "../../lib/deferred.ts";
+import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import { TimeSlices } from "../../lib/time-slices.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
@@ -55,26 +55,69 @@ it("lets no more than 256 KiB of events wait for the store, since the client the
   await engine.stop();
 });
 
-it("sends in slices what one write of the store frees", async () => {
-  const turns: (() => void)[] = [];
-  const sent: Delivery[] = [];
-  const slices = new TimeSlices({ monotonic: () => sent.length / 10, soon: (action) => void turns.push(action) }); // Each delivery takes 0.1 ms.
-  const peer = { deliver: (delivery: Delivery) => void sent.push(delivery), release: () => {} };
-  const delivery = { event: { content: new Uint8Array(), extensions: [] } } as unknown as Delivery; // All that Outgoing reads of it.
-  const write = createDeferred<void>();
-  for (let sessions = 0; sessions < 200; sessions += 1) {
-    const outgoing = new Outgoing({ peer, slices, written: () => write.promise, onSent: () => {}, onFailed: () => {} });
-    for (let count = 0; count < 5; count += 1) outgoing.send(delivery, { afterWrite: true });
-  }
-  write.resolve();
-  let largest = 0;
-  for (let before = 0; before < 1_000; before = sent.length) {
-    await setImmediate(); // Runs all microtasks.
-    for (const action of turns.splice(0)) {
-      action();
-      await setImmediate();
+const delivery = { event: { content: new Uint8Array(), extensions: [] } } as unknown as Delivery; // All that Outgoing reads of it.
+
+it.each(["deliveries", "releases"] as const)(
+  "sends in slices the %s that one write of the store frees",
+  async (what) => {
+    const turns: (() => void)[] = [];
+    let sent = 0;
+    const slices = new TimeSlices({ monotonic: () => sent / 10, soon: (action) => void turns.push(action) }); // Each takes 0.1 ms.
+    const peer = { deliver: () => void (sent += 1), release: () => void (sent += 1) };
+    const write = createDeferred<void>();
+    for (let sessions = 0; sessions < 200; sessions += 1) {
+      const outgoing = new Outgoing({
+        peer,
+        slices,
+        written: () => write.promise,
+        onSent: () => {},
+        onFailed: () => {},
+      });
+      for (let ticket = 1; ticket <= 5; ticket += 1) {
+        if (what === "deliveries") outgoing.send(delivery, { afterWrite: true });
+        else outgoing.release(ticket);
+      }
     }
-    largest = Math.max(largest, sent.length - before);
-  }
-  expect(largest).toBeLessThanOrEqual(100);
+    write.resolve();
+    let largest = 0;
+    for (let before = 0; before < 1_000; before = sent) {
+      await setImmediate(); // Runs all microtasks.
+      for (const action of turns.splice(0)) {
+        action();
+        await setImmediate();
+      }
+      largest = Math.max(largest, sent - before);
+    }
+    expect(largest).toBeLessThanOrEqual(100);
+  },
+);
+
+it("waits for one write at a time, and sends nothing that came after the write began", async () => {
+  const writes: Deferred<void>[] = [];
+  const written = async (): Promise<void> => {
+    const write = createDeferred<void>();
+    writes.push(write);
+    await write.promise;
+  };
+  const sent: (string | undefined)[] = [];
+  const deliver = ({ eventId }: Delivery): void => void sent.push(eventId);
+  const release = (ticket: number): void => void sent.push(`release ${ticket}`);
+  const slices = new TimeSlices({ monotonic: () => 0, soon: () => {} });
+  const outgoing = new Outgoing({ peer: { deliver, release }, slices, written, onSent: () => {}, onFailed: () => {} });
+  const send = (eventId: string, afterWrite = true): void =>
+    outgoing.send({ ...delivery, eventId } as Delivery, { afterWrite });
+  for (const eventId of ["1", "2"]) send(eventId);
+  outgoing.release(7);
+  send("3", false);
+  await setImmediate();
+  for (const eventId of ["4", "5"]) send(eventId);
+  for (const ticket of [7, 8]) outgoing.release(ticket);
+  await setImmediate();
+  expect([writes.length, sent]).toEqual([1, []]);
+  writes[0]?.resolve();
+  await setImmediate();
+  expect([writes.length, sent]).toEqual([2, ["release 7", "1", "2", "3"]]);
+  writes[1]?.resolve();
+  await setImmediate();
+  expect([writes.length, sent.slice(4)]).toEqual([2, ["release 8", "4", "5"]]);
 });

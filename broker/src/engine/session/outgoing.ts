@@ -7,7 +7,7 @@ import type { Delivery, Peer } from "./peer.ts";
 /** Maximum number of deliveries of one connection that wait until the session is written. */
 const outgoingMax = 1_000;
 
-/** Maximum bytes of content and extensions of these deliveries; the last one may exceed it. The peer gets them all at once, whether it reads or not. */
+/** Maximum bytes of content and extensions of these deliveries; the last one may exceed it. The peer gets them all, whether it reads or not. */
 const outgoingBytesMax = 256 * 1024;
 
 export interface OutgoingParts {
@@ -33,12 +33,12 @@ export class Outgoing {
   readonly #onFailed: (error: unknown) => void;
   #waiting: Waiting[] = [];
   #waitingBytes = 0;
-  #isSending = false;
   /** Tickets whose release waits until the session is written. */
   readonly #releasing = new LazySet<Ticket>();
+  #isSending = false;
   #isClosed = false;
 
-  /** `written` resolves when the session's current state is on disk. `onSent` is called after waiting deliveries were sent or have failed. */
+  /** `written` resolves when the session's current state is on disk. `onSent` is called after what waited was sent or has failed. */
   constructor({ peer, slices, written, onSent, onFailed }: OutgoingParts) {
     this.#peer = peer;
     this.#slices = slices;
@@ -61,15 +61,14 @@ export class Outgoing {
     const waiting = { delivery, bytes: content.byteLength + extensionsBytes(extensions), isWritten: !afterWrite };
     this.#waiting.push(waiting);
     this.#waitingBytes += waiting.bytes;
-    if (!afterWrite) return;
-    void this.#sendWhenWritten(waiting);
+    void this.#sendWhenWritten();
   }
 
   /** Asks the peer to release a ticket once the session is written. Asks once, even if the peer repeats its answer meanwhile. */
   release(ticket: Ticket): void {
     if (this.#releasing.has(ticket)) return;
     this.#releasing.add(ticket);
-    void this.#releaseWhenWritten(ticket);
+    void this.#sendWhenWritten();
   }
 
   /** Drops the waiting deliveries that are gone, and returns them. The peer never gets them. */
@@ -94,31 +93,38 @@ export class Outgoing {
     }
   }
 
-  async #sendWhenWritten(waiting: Waiting): Promise<void> {
-    await this.#written();
-    waiting.isWritten = true;
-    if (!this.#isClosed && !this.#isSending) await this.#sendWritten();
-  }
-
-  async #releaseWhenWritten(ticket: Ticket): Promise<void> {
-    await this.#written();
-    this.#releasing.delete(ticket);
-    if (!this.#isClosed) this.#peer.release(ticket);
-  }
-
-  /** In slices, since one write of the store may free the deliveries of hundreds of sessions. */
-  async #sendWritten(): Promise<void> {
+  /** Waits for one write at a time, however much waits for it: one write of the store may free the deliveries of thousands of sessions. */
+  async #sendWhenWritten(): Promise<void> {
+    if (this.#isSending) return;
     this.#isSending = true;
-    for (;;) {
-      const pause = this.#slices.pause();
-      if (pause !== undefined) await pause;
-      const [first] = this.#waiting;
-      if (first?.isWritten !== true) break;
-      this.#waiting.shift();
-      this.#waitingBytes -= first.bytes;
-      this.#deliver(first.delivery);
+    await Promise.resolve(); // One write for all that the session sends in this turn.
+    while (!this.#isClosed && (this.#waiting.length > 0 || this.#releasing.size > 0)) {
+      const [waiting, releasing] = [[...this.#waiting], [...this.#releasing]];
+      await this.#written();
+      for (const one of waiting) one.isWritten = true;
+      do {
+        const pause = this.#slices.pause();
+        if (pause !== undefined) await pause;
+      } while (this.#sendNext(releasing));
+      this.#onSent();
     }
     this.#isSending = false;
-    this.#onSent();
+  }
+
+  /** Sends the first of these releases, or else the first delivery if it need not wait any longer. Returns whether there was one. */
+  #sendNext(releasing: Ticket[]): boolean {
+    if (this.#isClosed) return false;
+    const ticket = releasing.shift();
+    if (ticket !== undefined) {
+      this.#releasing.delete(ticket);
+      this.#peer.release(ticket);
+      return true;
+    }
+    const [first] = this.#waiting;
+    if (first?.isWritten !== true) return false;
+    this.#waiting.shift();
+    this.#waitingBytes -= first.bytes;
+    this.#deliver(first.delivery);
+    return true;
   }
 }
