@@ -265,8 +265,8 @@ export class Inbound {
     }
     const known = topic === "" ? this.#aliases.get(topicAlias) : topic;
     if (known === undefined) throw protocolError(`topic alias ${topicAlias} has no topic yet`);
-    if (isTopicName(known)) this.#aliases.set(topicAlias, known);
-    else this.#aliases.delete(topicAlias); // For the client, the alias names this topic from now on, and no longer the earlier one.
+    // A refused name, which may be long, is kept as "", which is refused like it: for the client, the alias names this topic from now on.
+    if (topic !== "") this.#aliases.set(topicAlias, isTopicName(topic) ? topic : "");
     return known;
   }
 
