@@ -123,7 +123,12 @@ function findFilter(text: string): TopicFilter | undefined {
   }
 }
 
-/** Whether the operator refuses the filter: one of `filtersRefused` matches everything that it matches. */
+/**
+ * Whether the operator refuses the filter: one of `filtersRefused` equals it, or matches everything that it matches. A filter that ends in `/` matches no
+ * topic, so any other would cover it: only an equal one refuses it.
+ */
 function isRefused(filter: TopicFilter, { filtersRefused }: Pick<MqttSettings, "filtersRefused">): boolean {
-  return filtersRefused.some((refused) => coversFilter(refused, filter));
+  return filtersRefused.some(
+    (refused) => refused === filter || (!filter.endsWith("/") && coversFilter(refused, filter)),
+  );
 }
