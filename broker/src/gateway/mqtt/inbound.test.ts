@@ -173,10 +173,13 @@ it.each([1, 2] as const)(
     const inbound = connect(createSession(), {}, { knowsReceiveMax: false }); // It does not know Receive Maximum.
     const take = (id: number) => inbound.take({ ...packet(id, `${id}`), qos, isDuplicate: false });
     for (let id = 1; id <= 9; id += 1) expect(take(id)).toBeUndefined();
-    const tenth = take(10);
-    expect([submitted.has("10"), tenth]).toEqual([true, expect.any(Promise)]);
+    let isTaken = false;
+    const tenth = take(10)?.then(() => (isTaken = true));
+    await setImmediate();
+    expect([submitted.has("10"), isTaken]).toEqual([true, false]);
     submitted.get("1")?.({ topic: "a", eventId: "", status: "SUCCESS" });
     await tenth;
+    expect(isTaken).toBe(true);
     const eleventh = take(11);
     inbound.close();
     await eleventh;

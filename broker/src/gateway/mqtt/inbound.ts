@@ -69,7 +69,7 @@ export class Inbound {
   #credit: Deferred<void> | undefined;
   /** Number of releases that wait for the store. */
   #releases = 0;
-  /** Packet identifiers of this connection's QoS 2 publishes that the client has not released. */
+  /** Packet identifiers of this connection's QoS 2 publishes that the client has not released, of a client that knows Receive Maximum. */
   readonly #unreleased = new LazySet<number>();
 
   constructor(parts: InboundParts) {
@@ -303,8 +303,10 @@ export class Inbound {
   #answer({ packetId, qos }: Pending, outcome: PublishOutcome): void {
     this.#credit?.resolve();
     this.#credit = undefined;
-    if (qos === 1) this.#unacknowledged -= 1;
-    else if (outcome.status === "REFUSED") this.#unreleased.delete(packetId); // no PUBREL follows (section 4.3.3)
+    if (this.#parts.knowsReceiveMax) {
+      if (qos === 1) this.#unacknowledged -= 1;
+      else if (outcome.status === "REFUSED") this.#unreleased.delete(packetId); // no PUBREL follows (section 4.3.3)
+    }
     if (outcome.status !== "REFUSED") {
       if (outcome.status === "TIMEOUT") this.#parts.onUnknown();
       else this.#parts.onAnswer({ packetId, qos, reasonCode: reason.success, error: undefined });

@@ -31,6 +31,15 @@ async function sequence(): Promise<number> {
   return (await world.broker.state({ topic: "a", groupId: undefined })).sequence;
 }
 
+/** Lets the broker read what other clients have sent. */
+async function exchangePings(): Promise<void> {
+  const client = await RawClient.connect(world.port, 5, { clientId: "other" });
+  for (let count = 0; count < 10; count += 1) {
+    client.send({ cmd: "pingreq" });
+    await client.next("pingresp");
+  }
+}
+
 it("makes clients wait while the group is full, and loses no publish of QoS 0 or 1", async () => {
   const gate = await startHeld({ limits: { publishesWaitingMax: 5 } });
   const clients = await Promise.all(
@@ -89,11 +98,15 @@ it("counts publishes that wait for room against the shared memory, and ends the 
 });
 
 it("reads no more publishes of a 3.1.1 client than Receive Maximum while they wait for the chain, and loses and doubles none", async () => {
-  const gate = await startHeld({ settings: { receiveMax: 10 } });
+  let submitted = 0;
+  const gate = await startHeld({ settings: { receiveMax: 10 }, onSubmitted: () => (submitted += 1) });
   const client = await RawClient.connect(world.port, 4);
   for (let messageId = 1; messageId <= 100; messageId += 1) {
     client.send({ cmd: "publish", topic: "a", payload: "x", qos: messageId <= 50 ? 1 : 2, messageId });
   }
+  await vi.waitFor(() => expect(submitted).toBeGreaterThanOrEqual(10), 60_000);
+  await exchangePings();
+  expect(submitted).toBe(10);
   gate.resolve();
   for (let messageId = 1; messageId <= 100; messageId += 1) {
     expect(await client.next(messageId <= 50 ? "puback" : "pubrec")).toMatchObject({ messageId });
@@ -125,11 +138,7 @@ it("reads no more releases of a client than its Receive Maximum while the store 
   world = await MqttWorld.start({ settings: { receiveMax: 10 }, store: withCalls(memory, { findPublishKey }) });
   const client = await RawClient.connect(world.port, 5, { properties: { sessionExpiryInterval: 60 } });
   for (let messageId = 1; messageId <= 500; messageId += 1) client.send({ cmd: "pubrel", messageId });
-  const other = await RawClient.connect(world.port, 5, { clientId: "other" });
-  for (let count = 0; count < 10; count += 1) {
-    other.send({ cmd: "pingreq" });
-    await other.next("pingresp");
-  }
+  await exchangePings();
   gate.resolve();
   for (let messageId = 1; messageId <= 500; messageId += 1)
     expect(await client.next("pubcomp")).toMatchObject({ messageId, reasonCode: reason.packetIdNotFound });

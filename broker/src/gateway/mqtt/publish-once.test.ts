@@ -73,3 +73,20 @@ it("publishes an event with the user properties of an event that its session rec
   expect(await client.next("pubrec")).toMatchObject({ messageId: 8, reasonCode: 0 });
   client.destroy();
 });
+
+it("ends the connection of a 3.1.1 client whose session has too many unreleased messages, and publishes the rest over the next one, each once", async () => {
+  await world.stop();
+  world = await MqttWorld.start({ limits: { publishKeysPerSessionMax: 20 } });
+  const first = await RawClient.connect(world.port, 4, { clean: false });
+  for (let messageId = 1; messageId <= 20; messageId += 1) first.send({ ...message, messageId });
+  for (let messageId = 1; messageId <= 20; messageId += 1) await first.next("pubrec");
+  for (let messageId = 21; messageId <= 30; messageId += 1) first.send({ ...message, messageId });
+  await first.closed;
+  const second = await RawClient.connect(world.port, 4, { clean: false });
+  for (let messageId = 1; messageId <= 20; messageId += 1) second.send({ cmd: "pubrel", messageId });
+  for (let messageId = 21; messageId <= 30; messageId += 1) second.send({ ...message, messageId, dup: true });
+  for (let messageId = 1; messageId <= 20; messageId += 1) await second.next("pubcomp");
+  for (let messageId = 21; messageId <= 30; messageId += 1)
+    expect(await second.next("pubrec")).toMatchObject({ messageId });
+  expect(await count()).toBe(30);
+});

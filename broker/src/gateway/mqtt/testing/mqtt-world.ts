@@ -1,4 +1,6 @@
 import { randomUUID } from "node:crypto";
+import type { Broker, PublishCall } from "../../../engine/broker.ts";
+import { withCalls } from "../../../lib/with-calls.ts";
 import { ConnectionWorld, type ConnectionWorldOptions } from "../../testing/connection-world.ts";
 import { type MqttMetrics, noMqttMetrics } from "../metrics.ts";
 import { MqttServer } from "../mqtt-server.ts";
@@ -26,14 +28,21 @@ export interface MqttWorldOptions extends ConnectionWorldOptions {
   readonly metrics?: Partial<MqttMetrics>;
   /** Settings that differ from {@link testSettings}. */
   readonly settings?: Partial<MqttSettings>;
+  /** Called with each publish that a connection submits. */
+  readonly onSubmitted?: (call: PublishCall) => void;
 }
 
 /** A broker over an in-memory chain, with an MQTT server on loopback. */
 export class MqttWorld extends ConnectionWorld<MqttServer> {
-  static start({ metrics, settings, ...options }: MqttWorldOptions = {}): Promise<MqttWorld> {
+  static start({ metrics, settings, onSubmitted, ...options }: MqttWorldOptions = {}): Promise<MqttWorld> {
     const world = new MqttWorld(options, (parts) => {
+      const submit: Broker["submit"] = (caller, call, onSettled) => {
+        onSubmitted?.(call);
+        parts.broker.submit(caller, call, onSettled);
+      };
       return new MqttServer({
         ...parts,
+        broker: withCalls(parts.broker, { submit }),
         settings: { ...testSettings, ...settings },
         newClientId: () => randomUUID(),
         metrics: { ...noMqttMetrics, ...metrics },
