@@ -128,13 +128,30 @@ it.each([
   ["says that a skip whose answer was lost may have taken effect", [], "UND_ERR_SOCKET", true],
   ["says nothing of the kind if the broker got no skip", [], "CERT_HAS_EXPIRED", false],
   ["says nothing of the kind of a dry run", ["--dry-run"], "UND_ERR_SOCKET", false],
-])("subs skip: %s, since another one would skip another event", async (...[, flags, code, isDoubtful]) => {
+])("subs skip: %s", async (...[, flags, code, isDoubtful]) => {
   vi.stubGlobal("fetch", () =>
     Promise.reject(new TypeError("fetch failed", { cause: Object.assign(new Error(), { code }) })),
   );
   const { code: exitCode, stderr } = await run(["subs", "skip", "a", ...flags], {});
   expect(exitCode).toBe(1);
   expect(stderr.includes("the order may have taken effect")).toBe(isDoubtful);
+});
+
+it.each([
+  [
+    "says that the order may have taken effect",
+    [],
+    /^stele: the command was ended .*; the order may have taken effect/,
+  ],
+  ["says nothing of a dry run", ["--dry-run"], /^$/],
+])("subs skip, ended by Ctrl-C while its request is under way, %s", async (...[, flags, says]) => {
+  const ending = new AbortController();
+  vi.stubGlobal("fetch", () => {
+    ending.abort();
+    return new Promise(() => {});
+  });
+  const { code, stderr } = await run(["subs", "skip", "a", ...flags], { signal: ending.signal });
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(says) });
 });
 
 describe("pub, ended by Ctrl-C while a request is under way,", () => {

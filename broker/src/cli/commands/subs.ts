@@ -137,18 +137,20 @@ function defineOrder(
         { title: "REFUSED", of: ({ error, letters }) => error?.detail ?? letters?.failure?.reason },
       ]);
       await rows.catch((error: unknown) => {
-        throw dryRun ? error : withDoubt(error);
+        throw dryRun ? error : withDoubt(error, signal);
       });
       if (refused > 0) throw new CommandFailed(`${refused} subscriptions refused the order`);
     },
   });
 }
 
-/** The failure of an order whose answer was lost: if somebody repeats a skip that took effect, it skips another event. */
-function withDoubt(error: unknown): unknown {
-  if (!(error instanceof SteleError) || error.wasRefused) return error;
+/** The failure of an order whose answer was lost, or that Ctrl-C ended: if somebody repeats a skip that took effect, it skips another event. */
+function withDoubt(error: unknown, { aborted, reason }: AbortSignal): unknown {
+  const isEnded = aborted && error === reason;
+  if (!isEnded && (!(error instanceof SteleError) || error.wasRefused)) return error;
+  const failure = isEnded ? "the command was ended before the answer" : describeError(error);
   const advice = "the order may have taken effect: look at the subscription before you repeat it";
-  return new CommandFailed(`${describeError(error)}; ${advice}`, { cause: error });
+  return new CommandFailed(`${failure}; ${advice}`, { cause: error });
 }
 
 function placeExample(name: OrderName): string {
