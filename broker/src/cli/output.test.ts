@@ -63,3 +63,10 @@ it.each<[string, (output: Output) => Promise<unknown>]>([
     expect(/[\u009b\u202e]/.test(read())).toBe(!isTTY);
   }
 });
+
+it("Output.rows prints valid JSON on a terminal if a row's own text has white space between its values", async () => {
+  const { stream, read } = textStream(true);
+  const output = new Output({ env: {}, stdout: stream, stderr: stream }, "ndjson");
+  await output.rows([1], [], { toJson: () => '{\t"a":\r1,"b":"\u009b\\t"}' });
+  expect(read()).toBe('{ "a": 1,"b":"\\u009b\\t"}\n');
+});

@@ -13,9 +13,15 @@ export function toEscaped(text: string): string {
   return text.replaceAll(unprintable, escape);
 }
 
-/** As {@link toEscaped}, for the text of JSON values: it stays the text of the same values. Keeps line breaks, which are only between values. */
+/**
+ * As {@link toEscaped}, for the text of JSON values: it stays the text of the same values. Line breaks, tabs and carriage returns are only between values,
+ * where an escape is no JSON: the first stay, and the others become blanks.
+ */
 export function toEscapedJson(json: string): string {
-  return json.replaceAll(unprintable, (character) => (character === "\n" ? character : escapeInJson(character)));
+  return json.replaceAll(unprintable, (character) => {
+    if (character === "\n") return character;
+    return character === "\t" || character === "\r" ? " " : escapeInJson(character);
+  });
 }
 
 function escapeInJson(character: string): string {
