@@ -1,6 +1,6 @@
 import type { Difference } from "./comparison.ts";
 import { type OutputFormat, toJsonText } from "../lib/output-format.ts";
-import { toPrintable } from "../lib/printable.ts";
+import { toEscapedJson, toPrintable } from "../lib/printable.ts";
 import type { PinnedBy } from "./registry-pin.ts";
 import type { EventReport } from "./verify-event.ts";
 import type { TopicReport } from "./verify-topic.ts";
@@ -14,7 +14,7 @@ interface Trust {
 
 /** Text for standard output; ends with a line break. */
 export function renderEventReport(report: EventReport, trust: Trust): string {
-  if (trust.format !== "table") return toJsonText(trust.format, toJson(report));
+  if (trust.format !== "table") return toEscapedJson(toJsonText(trust.format, toJson(report)));
   if (report.status === "refuted") return toText([`refuted at step ${report.step}: ${report.reason}`]);
   const { event, blockHash, blockHashFrom } = report;
   const rows = [
@@ -29,7 +29,7 @@ export function renderEventReport(report: EventReport, trust: Trust): string {
 }
 
 export function renderTopicReport(report: TopicReport, trust: Trust): string {
-  if (trust.format !== "table") return toJsonText(trust.format, report);
+  if (trust.format !== "table") return toEscapedJson(toJsonText(trust.format, report));
   const { topic, from, to } = report;
   const head =
     report.status === "verified"
