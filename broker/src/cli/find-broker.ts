@@ -28,12 +28,16 @@ export const urlDefault = "http://127.0.0.1:8080";
  * @throws UsageError for a context that does not exist, an unreadable key file, an invalid URL, or a blank group.
  */
 export function findBroker(flags: BrokerFlags, contexts: Contexts, env: CliIo["env"]): BrokerAddress {
-  // An unset variable of a script, as in `subs pause --all --group "$GROUP"`, must not widen a command to all groups.
-  if (flags.group?.trim() === "") throw new UsageError("--group is blank: name a group, or leave the flag out");
   const address = toOptions(flags, findContext(flags, contexts, env), env);
+  checkGroup(address.groupId);
   checkHttpUrl(address.url, "the address of the broker");
   checkHttpUrl(address.adminUrl ?? address.url, "the address for operators");
   return address;
+}
+
+/** @throws UsageError for a blank group, as of an unset variable of a script: it must name neither the default group nor all groups. */
+export function checkGroup(groupId: string | undefined): void {
+  if (groupId?.trim() === "") throw new UsageError("the group of --group or the context is blank: name one, or none");
 }
 
 /** The context to use: that of `--context`, else the current one, unless `--url` or STELE_URL names a broker. */

@@ -117,7 +117,7 @@ it.each([
     0,
     ["/admin/v1/subscriptions/pause?all=true&groupId=1&limit=500"],
   ],
-  ["refuses a blank --group, which would pause the subscriptions of all groups", ["--group", "", "--all"], 2, []],
+  ["refuses a blank --group, which would name the default group", ["--group", "", "--all"], 2, []],
   ["accepts --group beside identifiers", ["a", "--group", "1"], 0, ["/admin/v1/subscriptions/a/pause"]],
 ])("subs pause: %s", async (...[, flags, code, done]) => {
   expect(await run(["subs", "pause", ...flags], {})).toMatchObject({ code });
@@ -281,6 +281,23 @@ it("context list shows no password of a context that an earlier version stored",
     { name: "split", isCurrent: false, url: "https://…@host", adminUrl: "https://…@a", hasKey: false },
     { name: "plain", isCurrent: false, ...plain, hasKey: false },
   ]);
+});
+
+it("a context has no blank group: subs pause --all would pause the subscriptions of all groups", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "contexts-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const env = { XDG_CONFIG_HOME: folder };
+  const wrongUsage = { code: 2, stderr: expect.stringContaining("the group of --group or the context is blank") };
+  for (const group of ["", " "]) {
+    const argv = ["context", "add", "shop", "--url", "http://shop", "--group", group];
+    expect(await run(argv, { env })).toMatchObject(wrongUsage);
+    mkdirSync(join(folder, "stele"), { recursive: true });
+    const contexts = { shop: { url: "http://shop", groupId: group } };
+    writeFileSync(join(folder, "stele/contexts.json"), JSON.stringify({ current: "shop", contexts }));
+    expect(await run(["subs", "pause", "--all"], { env })).toMatchObject(wrongUsage);
+    rmSync(join(folder, "stele"), { recursive: true });
+  }
+  expect(sent).toEqual([]);
 });
 
 it("doctor says why a call failed that the broker wants to be repeated after the time limit of a check", async () => {

@@ -128,7 +128,7 @@ function brokerOf(
   return {
     broker: url.replace(/\/+$/, ""),
     operators: adminUrl.replace(/\/+$/, ""),
-    group: groupId?.trim() || undefined,
+    group: groupId,
     key,
   };
 }

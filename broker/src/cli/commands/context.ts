@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { addOutputFlag } from "../connection.ts";
 import { type ContextFile, Contexts } from "../contexts.ts";
+import { checkGroup } from "../find-broker.ts";
 import { checkHttpUrl, withoutPassword } from "../http-url.ts";
 import { type CliIo, CommandFailed, UsageError } from "../io.ts";
 import type { OutputFormat } from "../../lib/output-format.ts";
@@ -107,6 +108,7 @@ async function addContext(
   const { url, adminUrl, group: groupId } = flags;
   checkHttpUrl(url, "--url");
   checkHttpUrl(adminUrl ?? url, "--admin-url");
+  checkGroup(groupId);
   const key = flags.key ? await readKey(io) : undefined;
   const added = { url, ...(adminUrl && { adminUrl }), ...(groupId && { groupId }), ...(key && { key }) };
   await contexts.change(({ contexts: others }) => ({ current: name, contexts: { ...others, [name]: added } }));
