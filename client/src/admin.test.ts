@@ -77,3 +77,16 @@ it("deleteRole resolves if a repeat finds no role after a try whose answer was l
   await expect(deleteThrough(lost, missing)).resolves.toBeUndefined();
   await expect(deleteThrough(missing)).rejects.toMatchObject({ code: 100704 });
 });
+
+const firstPage = (): Response => Response.json({ items: [{ id: "a", events: 1 }], next: "a" });
+
+it.each([
+  ["may have taken effect", false, false],
+  ["was refused, if it is a dry run", true, true],
+])("an order whose second page the broker refuses %s", async (...[, dryRun, wasRefused]) => {
+  const turns = [firstPage, missing];
+  const fetch: typeof globalThis.fetch = async () => (turns.shift() ?? missing)();
+  const results = new Stele({ url: "http://broker.example", fetch }).admin.order({ name: "skip", dryRun }, search);
+  await expect(results.next()).resolves.toMatchObject({ value: { id: "a" } });
+  await expect(results.next()).rejects.toMatchObject({ name: "SteleError", wasRefused });
+});

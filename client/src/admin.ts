@@ -22,7 +22,7 @@ import { HttpTransport, isRecord, toForeignAnswer } from "./http-transport.ts";
 import type { Open } from "./lib/open.ts";
 import type { CallOptions, SteleOptions } from "./options.ts";
 import { retriesDefault, withRetries } from "./retries.ts";
-import { isBrokerCode, SteleError, toFailure, toProtocolError } from "./stele-error.ts";
+import { isBrokerCode, SteleError, toFailure, toProtocolError, withUnknownOutcome } from "./stele-error.ts";
 
 export type {
   AdminBlock,
@@ -145,7 +145,8 @@ export class AdminClient {
 
   /**
    * Sends an order, such as `pause` or `replay`, to one subscription or several. For one, a refused order throws; for several, each result says whether
-   * the order was refused. The client retries every order except a `skip` without `to`: a second skip would skip another event.
+   * the order was refused. The client retries every order except a `skip` without `to`: a second skip would skip another event. `wasRefused` of an error is
+   * false once the broker has answered for some subscriptions.
    */
   async *order(order: Order, target: OrderTarget, options: CallOptions = {}): AsyncGenerator<Open<OrderResultBody>> {
     const { name, dryRun } = order;
@@ -158,10 +159,20 @@ export class AdminClient {
     }
     // A target that finds everything, such as a blank host, gets no group, so that the broker refuses the order.
     const groupId = Object.values(target).some(leavesSomeOut) ? this.#groupOf(options) : undefined;
-    yield* this.#pages<Open<OrderResultBody>>(
-      { method, path: `/subscriptions/${name}`, query: { ...withGroup(target, groupId), dryRun }, body },
-      options,
-    );
+    const query = { ...withGroup(target, groupId), dryRun };
+    let hasResults = false;
+    try {
+      for await (const result of this.#pages<Open<OrderResultBody>>(
+        { method, path: `/subscriptions/${name}`, query, body },
+        options,
+      )) {
+        hasResults = true;
+        yield result;
+      }
+    } catch (error) {
+      // The broker has carried out the order for the subscriptions of an earlier page.
+      throw hasResults && !dryRun && error instanceof SteleError ? withUnknownOutcome(error) : error;
+    }
   }
 
   /** Sessions of MQTT, STOMP and tails, with their lag. */
