@@ -144,9 +144,9 @@ export class AdminClient {
   }
 
   /**
-   * Sends an order, such as `pause` or `replay`, to one subscription or several. For one, a refused order throws; for several, each result says whether
-   * the order was refused. The client retries every order except a `skip` without `to`: a second skip would skip another event. `wasRefused` of an error is
-   * false once the broker has answered for some subscriptions.
+   * Sends an order, such as `pause` or `replay`, to one subscription or several. For one, a failed order throws. For several, a result has the `error` of its
+   * subscription; unless `isRefusal(error.code)`, the order may have taken effect. The client retries every order except a `skip` without `to`: a second skip
+   * would skip another event. `wasRefused` of an error is false once the broker has answered for some subscriptions.
    */
   async *order(order: Order, target: OrderTarget, options: CallOptions = {}): AsyncGenerator<Open<OrderResultBody>> {
     const { name, dryRun } = order;

@@ -12,7 +12,7 @@ export type { Content, Publication, Published, PublishOptions, PublishOutcome } 
 export type { GroupReadiness, Readiness } from "./readiness.ts";
 export type { Rights } from "./rights.ts";
 export { type ListOptions, Stele } from "./stele.ts";
-export { SteleError, type SteleErrorOptions } from "./stele-error.ts";
+export { isRefusal, SteleError, type SteleErrorOptions } from "./stele-error.ts";
 export { type CloudEventBody, ReceivedCloudEvent } from "./tail/received-cloud-event.ts";
 export { ReceivedEvent } from "./tail/received-event.ts";
 export type { Reconnect, Resync, SubscribeOptions, Tail } from "./tail/tail.ts";

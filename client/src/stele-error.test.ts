@@ -1,8 +1,18 @@
 import { errorCatalogue } from "@stele/wire";
 import { expect, test } from "vitest";
-import { retryableCodes } from "./stele-error.ts";
+import { isRefusal, retryableCodes } from "./stele-error.ts";
 
 test("retryableCodes equals the retryable codes of the catalogue", () => {
   const retryable = Object.values(errorCatalogue).filter(({ retry }) => retry);
   expect(retryableCodes).toEqual(new Set(retryable.map(({ code }) => code)));
+});
+
+test("isRefusal: a call beyond a quota changed nothing; one that ended in an unknown error or without the database may have", () => {
+  const { overQuota, unknown, storeUnreachable, topicNotExist } = errorCatalogue;
+  expect([topicNotExist, overQuota, unknown, storeUnreachable].map(({ code }) => isRefusal(code))).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ]);
 });

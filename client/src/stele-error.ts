@@ -67,13 +67,22 @@ export function isBrokerCode(value: unknown): value is number {
   return typeof value === "number" && value >= codesFrom;
 }
 
+/** Whether a call that the broker answered with this code surely changed nothing. For the `error` of one result of an order. */
+export function isRefusal(code: number): boolean {
+  return code < serviceCodesFrom || refusalCodes.has(code);
+}
+
 /** The error for a code that the broker answered. */
 export function toFailure(
   { code, message }: { readonly code: number; readonly message: string },
   options: Partial<SteleErrorOptions> = {},
 ): SteleError {
-  const wasRefused = code < serviceCodesFrom || refusalCodes.has(code);
-  return new SteleError(message, { code, wasRefused, ...options, retry: options.retry ?? retryableCodes.has(code) });
+  return new SteleError(message, {
+    code,
+    wasRefused: isRefusal(code),
+    ...options,
+    retry: options.retry ?? retryableCodes.has(code),
+  });
 }
 
 /** The same error with `wasRefused` false, because an earlier try of the call may have taken effect. */

@@ -154,6 +154,26 @@ it.each([
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(says) });
 });
 
+it.each([
+  [
+    "may have taken effect",
+    [],
+    "the order may have taken effect for 1 subscriptions: look at them before you repeat it",
+  ],
+  ["refused the order, if it is a dry run", ["--dry-run"], "2 subscriptions refused the order"],
+])("subs skip says for which subscriptions the broker %s", async (...[, flags, says]) => {
+  const dryRun = flags.length > 0;
+  const [paused, unknown] = [
+    { code: 100507, detail: "it is locked" },
+    { code: 200000, detail: "unknown error" },
+  ];
+  const items = [paused, unknown].map((error, index) => ({ id: String(index), events: 0, dryRun, error }));
+  vi.stubGlobal("fetch", async () => Response.json({ items }));
+  const { code, stdout, stderr } = await run(["subs", "skip", "--all", ...flags], { format: [] });
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(says) });
+  expect(stdout.join("").includes("unknown: unknown error")).toBe(!dryRun);
+});
+
 describe("pub, ended by Ctrl-C while a request is under way,", () => {
   it.each([
     { name: "says that the outcome is unknown", flags: [], advice: "look at the topic before", key: {} },

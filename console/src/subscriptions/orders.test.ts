@@ -11,13 +11,29 @@ test("describes the effect of each order, with the number of events", () => {
 });
 
 test("describes what an order did, with the refusals and the events that it moved", () => {
-  const done = { subscriptions: 1, events: 1200, refusals: [] };
+  const done = { subscriptions: 1, events: 1200, refusals: [], doubts: [] };
   expect(describeOutcome("skip", done)).toBe("Skip: done for 1 subscription. 1,200 events skipped.");
   expect(describeOutcome("replay", done)).toBe("Replay: done for 1 subscription. 1,200 events to deliver again.");
-  const refused = { subscriptions: 2, events: 0, refusals: ["it is locked", "it is paused"] };
+  const refused = { subscriptions: 2, events: 0, refusals: ["it is locked", "it is paused"], doubts: [] };
   expect(describeOutcome("pause", refused)).toBe(
     "Pause: done for 2 subscriptions. Refused for some: it is locked. Refused for some: it is paused.",
   );
+});
+
+test("says for which subscriptions an order may have taken effect, unless it is a dry run", async () => {
+  const error = { code: 200207, detail: "the broker's database cannot be reached" };
+  const items = [
+    { id: "a", events: 1 },
+    { id: "b", events: 0, error },
+  ];
+  const stele = new Stele({ url: "http://broker", fetch: async () => Response.json({ items }) });
+  const order = { name: "skip", target: { prefix: "a" } } as const;
+  const outcome = await giveOrder(stele, { ...order, dryRun: false });
+  expect(outcome).toEqual({ subscriptions: 1, events: 1, refusals: [], doubts: [error.detail] });
+  expect(describeOutcome("skip", outcome)).toBe(
+    "Skip: done for 1 subscription. 1 event skipped. May have taken effect for some: the broker's database cannot be reached.",
+  );
+  expect(await giveOrder(stele, { ...order, dryRun: true })).toMatchObject({ refusals: [error.detail], doubts: [] });
 });
 
 test("offers resume, skip and replay for a paused subscription, and nothing for an unknown state", () => {
@@ -51,7 +67,7 @@ test("adds up the results of every page, and lists each refusal once", async () 
     },
   });
   const outcome = await giveOrder(stele, { name: "pause", target: { prefix: "a" }, dryRun: true });
-  expect(outcome).toEqual({ subscriptions: 2, events: 5, refusals: ["it is locked"] });
+  expect(outcome).toEqual({ subscriptions: 2, events: 5, refusals: ["it is locked"], doubts: [] });
   expect(asked.every((url) => url.includes("/admin/v1/subscriptions/pause?prefix=a&dryRun=true"))).toBe(true);
 });
 

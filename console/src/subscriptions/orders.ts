@@ -1,4 +1,4 @@
-import type { OrderTarget, Place, Stele } from "@stele/client";
+import { isRefusal, type OrderTarget, type Place, type Stele } from "@stele/client";
 import { formatCounted } from "../lib/format.ts";
 
 export const orderNames = ["pause", "resume", "retry", "skip", "replay"] as const;
@@ -38,6 +38,8 @@ export interface OrderOutcome {
   readonly events: number;
   /** Why the broker refused the order for some subscriptions, each reason once. */
   readonly refusals: readonly string[];
+  /** Why the broker does not know whether the order has taken effect for some subscriptions, each reason once. */
+  readonly doubts: readonly string[];
 }
 
 export interface GivenOrder {
@@ -51,15 +53,17 @@ export interface GivenOrder {
 /** Gives an order, and adds up its results. */
 export async function giveOrder(stele: Stele, order: GivenOrder, signal?: AbortSignal): Promise<OrderOutcome> {
   const { name, target, dryRun, place } = order;
-  const refusals = new Set<string>();
+  const [refusals, doubts] = [new Set<string>(), new Set<string>()];
   let [subscriptions, events] = [0, 0];
-  for await (const result of stele.admin.order({ name, dryRun, ...toBounds(name, place) }, target, { signal })) {
-    if (result.error === undefined) {
+  for await (const { error, ...result } of stele.admin.order({ name, dryRun, ...toBounds(name, place) }, target, {
+    signal,
+  })) {
+    if (error === undefined) {
       subscriptions += 1;
       events += result.events;
-    } else refusals.add(result.error.detail);
+    } else (dryRun || isRefusal(error.code) ? refusals : doubts).add(error.detail);
   }
-  return { subscriptions, events, refusals: [...refusals] };
+  return { subscriptions, events, refusals: [...refusals], doubts: [...doubts] };
 }
 
 function toBounds(name: ConsoleOrder, place: Place | undefined) {
@@ -76,13 +80,14 @@ export function describeOrder(name: ConsoleOrder, events: number): string {
 }
 
 /** The outcome of an order in words. The order may affect other events than the preview counted, because events come and are acknowledged in between. */
-export function describeOutcome(name: ConsoleOrder, { subscriptions, events, refusals }: OrderOutcome): string {
+export function describeOutcome(name: ConsoleOrder, { subscriptions, events, refusals, doubts }: OrderOutcome): string {
   return [
     `${orderTitles[name]}: done for ${formatCounted(subscriptions, "subscription")}.`,
     ...(isPlaceOrder(name)
       ? [`${formatCounted(events, "event")} ${name === "skip" ? "skipped" : "to deliver again"}.`]
       : []),
     ...refusals.map((reason) => `Refused for some: ${reason}.`),
+    ...doubts.map((reason) => `May have taken effect for some: ${reason}.`),
   ].join(" ");
 }
 

@@ -1,4 +1,5 @@
-import { type Order, type OrderTarget, SteleError, type SubscriptionSearch } from "@stele/client";
+import { isRefusal, type Open, type Order, type OrderTarget, SteleError, type SubscriptionSearch } from "@stele/client";
+import type { OrderResultBody } from "@stele/wire";
 import type { Command } from "commander";
 import { describeError } from "../describe-error.ts";
 import { type CliIo, CommandFailed, UsageError } from "../io.ts";
@@ -121,11 +122,12 @@ function defineOrder(
     run: async ({ stele, output, signal }, { words, flags }) => {
       const { dryRun, to, from, event: eventId } = flags;
       const order = { name, dryRun, to: toPlace(to), from: toPlace(from), eventId };
-      let refused = 0;
+      let [refused, unknown] = [0, 0];
       const results = async function* () {
         for (const target of toTargets(words, flags)) {
           for await (const result of stele.admin.order(order, target, { signal })) {
-            if (result.error !== undefined) refused += 1;
+            if (isDoubtful(result)) unknown += 1;
+            else if (result.error !== undefined) refused += 1;
             yield result;
           }
         }
@@ -134,14 +136,30 @@ function defineOrder(
         { title: "SUBSCRIPTION", of: ({ id }) => id },
         { title: "EVENTS", of: ({ events }) => events },
         { title: "LEFT", of: ({ letters }) => letters?.left },
-        { title: "REFUSED", of: ({ error, letters }) => error?.detail ?? letters?.failure?.reason },
+        { title: "FAILURE", of: describeFailure },
       ]);
       await rows.catch((error: unknown) => {
         throw dryRun ? error : withDoubt(error, signal);
       });
-      if (refused > 0) throw new CommandFailed(`${refused} subscriptions refused the order`);
+      const parts = [
+        ...(refused > 0 ? [`${refused} subscriptions refused the order`] : []),
+        ...(unknown > 0
+          ? [`the order may have taken effect for ${unknown} subscriptions: look at them before you repeat it`]
+          : []),
+      ];
+      if (parts.length > 0) throw new CommandFailed(parts.join("; "));
     },
   });
+}
+
+/** Whether an order may have changed a subscription for which it failed. */
+function isDoubtful({ error, dryRun }: Open<OrderResultBody>): boolean {
+  return error !== undefined && !dryRun && !isRefusal(error.code);
+}
+
+function describeFailure(result: Open<OrderResultBody>): string | undefined {
+  const { error, letters } = result;
+  return error === undefined ? letters?.failure?.reason : `${isDoubtful(result) ? "unknown: " : ""}${error.detail}`;
 }
 
 /** The failure of an order whose answer was lost, or that Ctrl-C ended: if somebody repeats a skip that took effect, it skips another event. */
