@@ -1,4 +1,4 @@
-import type { Page } from "playwright-core";
+import type { Page, Route } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { untilHolds } from "../harness/until.ts";
 import { useReceivers } from "../harness/use.ts";
@@ -163,23 +163,30 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await page.context().close();
   });
 
-  it("the console says that a skip whose answer was lost may have taken effect, since another one would skip another event", async () => {
+  it("the console says that a skip whose answer was lost may have taken effect, even after Cancel, since another one would skip another event", async () => {
     const receiver = await newReceiver((_attempt, response) => response.writeHead(500).end());
     await world.client.open("lost");
     const id = await world.client.subscribe({ topic: "lost", url: receiver.url });
     for (const content of ["1", "2"]) await world.client.publish("lost", content);
     const page = await browser.open(view(`subscriptions/${id}`));
     await unlock(page);
-    await page.route(/\/skip\?dryRun=false/, async (route) => {
-      await route.fetch();
-      await route.abort();
+    const skipped = new Promise<Route>((resolve, reject) => {
+      const keep = (route: Route): Promise<void> => route.fetch().then(() => resolve(route), reject);
+      page.route(/\/skip\?dryRun=false/, keep).catch(reject);
     });
     await page.getByRole("button", { name: "Skip lost" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByText(/^1 event will never be delivered/).waitFor();
     await dialog.getByRole("button", { name: "Skip" }).click();
-    await dialog.getByRole("alert").getByText("does not answer").waitFor();
-    await dialog.getByText("The order may have taken effect").waitFor();
+    const answer = await skipped;
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("button", { name: "Pause lost" }).click();
+    await answer.abort();
+    await page
+      .getByText(/^Skip lost: .* does not answer.*The order may have taken effect: look at the subscription/)
+      .waitFor();
+    await dialog.getByText(/^1 event waits/).waitFor();
+    await dialog.getByRole("button", { name: "Cancel" }).click();
     await page.getByText("Waiting1 event").waitFor();
     await page.context().close();
   });

@@ -1,7 +1,6 @@
 import type { OrderTarget, Place } from "@stele/client";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import { isUnknown } from "../broker/describe-error.ts";
 import { useStele } from "../broker/session-context.tsx";
 import { formatCounted } from "../lib/format.ts";
 import { Dialog } from "../ui/dialog.tsx";
@@ -9,6 +8,7 @@ import { Failure } from "../ui/failure.tsx";
 import { useSettled } from "../lib/use-settled.ts";
 import {
   type ConsoleOrder,
+  describeFailure,
   describeOrder,
   describeOutcome,
   giveOrder,
@@ -45,16 +45,18 @@ export function OrderDialog({ name, target, subject, onDone, onClose }: OrderDia
       await queries.invalidateQueries({ queryKey: ["subscriptions"] });
       onDone(describeOutcome(name, outcome));
     },
+    // Somebody may have cancelled the dialog meanwhile: like the outcome, the failure is shown outside it.
+    onError: (error) => {
+      for (const head of ["order", "subscriptions"]) void queries.invalidateQueries({ queryKey: [head] });
+      onDone(describeFailure({ name, subject, place }, error));
+    },
   });
   // A person can confirm only a place for which the events have been counted.
   const isCounted = preview.data !== undefined && place === chosen;
   return (
     <Dialog title={`${orderTitles[name]}: ${subject}`} onClose={onClose}>
       {isPlaceOrder(name) ? <TimeLine name={name} target={target} onChoose={choose} /> : null}
-      <Failure error={preview.error ?? order.error} />
-      {isUnknown(order.error) ? (
-        <p className="note">The order may have taken effect. Look at the subscription before you give it again.</p>
-      ) : null}
+      <Failure error={preview.error} />
       {preview.data === undefined ? (
         <p role="status">{preview.error === null ? "Counting the events …" : null}</p>
       ) : (

@@ -1,6 +1,6 @@
-import { Stele } from "@stele/client";
+import { Stele, SteleError } from "@stele/client";
 import { expect, test } from "vitest";
-import { describeOrder, describeOutcome, giveOrder, ordersFor } from "./orders.ts";
+import { describeFailure, describeOrder, describeOutcome, giveOrder, ordersFor } from "./orders.ts";
 
 test("describes the effect of each order, with the number of events", () => {
   expect(describeOrder("pause", 1)).toMatch(/^1 event waits, and will be held/);
@@ -18,6 +18,27 @@ test("describes what an order did, with the refusals and the events that it move
   expect(describeOutcome("pause", refused)).toBe(
     "Pause: done for 2 subscriptions. Refused for some: it is locked. Refused for some: it is paused.",
   );
+});
+
+test.each([
+  [
+    "skip",
+    undefined,
+    false,
+    "Skip t: no answer. The order may have taken effect: look at the subscription before you give it again.",
+  ],
+  ["skip", "OFFSET_LAST", false, "Skip t: no answer. The order may have taken effect."],
+  [
+    "replay",
+    7,
+    false,
+    "Replay t: no answer. The order may have taken effect: look at the subscription before you give it again.",
+  ],
+  ["pause", undefined, false, "Pause t: no answer. The order may have taken effect."],
+  ["skip", undefined, true, "Skip t: no answer."],
+] as const)("a %s with the event position %j that fails (surely refused: %j)", (...[name, place, wasRefused, says]) => {
+  const error = new SteleError("no answer", { retry: false, wasRefused });
+  expect(describeFailure({ name, subject: "t", place }, error)).toBe(says);
 });
 
 test("says for which subscriptions an order may have taken effect, unless it is a dry run", async () => {

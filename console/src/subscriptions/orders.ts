@@ -1,4 +1,5 @@
 import { isRefusal, type OrderTarget, type Place, type Stele } from "@stele/client";
+import { describeError, isUnknown } from "../broker/describe-error.ts";
 import { formatCounted } from "../lib/format.ts";
 
 export const orderNames = ["pause", "resume", "retry", "skip", "replay"] as const;
@@ -89,6 +90,20 @@ export function describeOutcome(name: ConsoleOrder, { subscriptions, events, ref
     ...refusals.map((reason) => `Refused for some: ${reason}.`),
     ...doubts.map((reason) => `May have taken effect for some: ${reason}.`),
   ].join(" ");
+}
+
+/** The failure of an order in words. If somebody repeats one that took effect, another event may be skipped, or events delivered once more. */
+export function describeFailure(
+  {
+    name,
+    subject,
+    place,
+  }: { readonly name: ConsoleOrder; readonly subject: string; readonly place: Place | undefined },
+  error: unknown,
+): string {
+  const addsUp = name === "replay" || (name === "skip" && place === undefined);
+  const doubt = `The order may have taken effect${addsUp ? ": look at the subscription before you give it again" : ""}.`;
+  return `${orderTitles[name]} ${subject}: ${describeError(error)}.${isUnknown(error) ? ` ${doubt}` : ""}`;
 }
 
 const effects: Readonly<Record<ConsoleOrder, string>> = {

@@ -14,7 +14,7 @@ interface Asked {
 export interface Orders {
   /** Opens a dialog, which asks before it gives the order. */
   readonly ask: (asked: Asked) => void;
-  /** The dialog, and the outcome of the last order. */
+  /** The dialog, and the outcome or the failure of the last order. */
   readonly view: ReactNode;
 }
 
@@ -34,7 +34,8 @@ export function useOrders(): Orders {
       subject={asked.subject}
       onClose={close}
       onDone={(done) => {
-        close();
+        // After "Cancel", somebody may have asked for another order.
+        ask((current) => (current === asked ? undefined : current));
         setOutcome({ message: done });
       }}
     />
