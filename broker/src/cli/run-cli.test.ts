@@ -155,11 +155,7 @@ it.each([
 });
 
 it.each([
-  [
-    "may have taken effect",
-    [],
-    "the order may have taken effect for 1 subscriptions: look at them before you repeat it",
-  ],
+  ["may have taken effect", [], "the order may have taken effect for 1 subscriptions: look before you repeat it"],
   ["refused the order, if it is a dry run", ["--dry-run"], "2 subscriptions refused the order"],
 ])("subs skip says for which subscriptions the broker %s", async (...[, flags, says]) => {
   const dryRun = flags.length > 0;
@@ -172,6 +168,18 @@ it.each([
   const { code, stdout, stderr } = await run(["subs", "skip", "--all", ...flags], { format: [] });
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(says) });
   expect(stdout.join("").includes("unknown: unknown error")).toBe(!dryRun);
+});
+
+it.each([
+  [["skip", "a"], "for a: look before you repeat it"],
+  [["skip", "a", "--to", "OFFSET_LAST"], "for a"],
+  [["replay", "a", "--from", "OFFSET_FIRST"], "for a: look before you repeat it"],
+  [["redeliver", "--all"], "for some subscriptions: look before you repeat it"],
+  [["pause", "a"], "for a"],
+])("subs %j advises to look at the subscription only if a repeat would do more", async (argv, advice) => {
+  vi.stubGlobal("fetch", async () => Response.json({ code: 200000, message: "unknown error" }, { status: 500 }));
+  const { stderr } = await run(["subs", ...argv], {});
+  expect(stderr.trim()).toMatch(new RegExp(`the order may have taken effect ${advice}$`));
 });
 
 describe("pub, ended by Ctrl-C while a request is under way,", () => {

@@ -123,8 +123,10 @@ function defineOrder(
       const { dryRun, to, from, event: eventId } = flags;
       const order = { name, dryRun, to: toPlace(to), from: toPlace(from), eventId };
       let [refused, unknown] = [0, 0];
+      let whom = "";
       const results = async function* () {
         for (const target of toTargets(words, flags)) {
+          whom = typeof target === "string" ? target : "some subscriptions";
           for await (const result of stele.admin.order(order, target, { signal })) {
             if (isDoubtful(result)) unknown += 1;
             else if (result.error !== undefined) refused += 1;
@@ -139,13 +141,14 @@ function defineOrder(
         { title: "FAILURE", of: describeFailure },
       ]);
       await rows.catch((error: unknown) => {
-        throw dryRun ? error : withDoubt(error, signal);
+        const failure = dryRun ? undefined : findDoubt(error, signal);
+        throw failure === undefined
+          ? error
+          : new CommandFailed(`${failure}; ${adviceFor(order, whom)}`, { cause: error });
       });
       const parts = [
         ...(refused > 0 ? [`${refused} subscriptions refused the order`] : []),
-        ...(unknown > 0
-          ? [`the order may have taken effect for ${unknown} subscriptions: look at them before you repeat it`]
-          : []),
+        ...(unknown > 0 ? [adviceFor(order, `${unknown} subscriptions`)] : []),
       ];
       if (parts.length > 0) throw new CommandFailed(parts.join("; "));
     },
@@ -162,13 +165,16 @@ function describeFailure(result: Open<OrderResultBody>): string | undefined {
   return error === undefined ? letters?.failure?.reason : `${isDoubtful(result) ? "unknown: " : ""}${error.detail}`;
 }
 
-/** The failure of an order whose answer was lost, or that Ctrl-C ended: if somebody repeats a skip that took effect, it skips another event. */
-function withDoubt(error: unknown, { aborted, reason }: AbortSignal): unknown {
-  const isEnded = aborted && error === reason;
-  if (!isEnded && (!(error instanceof SteleError) || error.wasRefused)) return error;
-  const failure = isEnded ? "the command was ended before the answer" : describeError(error);
-  const advice = "the order may have taken effect: look at the subscription before you repeat it";
-  return new CommandFailed(`${failure}; ${advice}`, { cause: error });
+/** Why nobody knows whether an order has taken effect: its answer was lost, or Ctrl-C ended the command. Undefined if that is known. */
+function findDoubt(error: unknown, { aborted, reason }: AbortSignal): string | undefined {
+  if (aborted && error === reason) return "the command was ended before the answer";
+  return error instanceof SteleError && !error.wasRefused ? describeError(error) : undefined;
+}
+
+/** Says what to do about an order that may have taken effect. If somebody repeats one of these, it skips another event, or delivers events once more. */
+function adviceFor({ name, to }: Order, whom: string): string {
+  const addsUp = name === "replay" || name === "redeliver" || (name === "skip" && to === undefined);
+  return `the order may have taken effect for ${whom}${addsUp ? ": look before you repeat it" : ""}`;
 }
 
 function placeExample(name: OrderName): string {
