@@ -135,6 +135,30 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     await page.context().close();
   });
 
+  it("a view that the key may not see appears once an operator has granted the right, even if nobody leaves the tab", async () => {
+    const page = await browser.open(`${operatorsUrl()}/console/subscriptions`);
+    await giveKey(page, clerk);
+    const refused = page.getByRole("alert").getByText("not allowed: administer (100702)");
+    await refused.waitFor();
+    await page.clock.install();
+    await page.reload();
+    await refused.waitFor();
+    // Stands for the grant: the broker answers as it does to an operator, but under the same name.
+    const headers = { authorization: `Bearer ${operator}` };
+    await page.route(/\/admin\//, (route) => route.continue({ headers }));
+    await page.route(/\/access$/, async (route) => {
+      const response = await route.fetch({ headers });
+      await route.fulfill({ response, json: { ...((await response.json()) as object), principal: "clerk" } });
+    });
+    await page.clock.runFor(61_000);
+    await refused.waitFor({ state: "detached" });
+    await page
+      .getByText(/subscriptions?$|No subscription/)
+      .first()
+      .waitFor();
+    await page.context().close();
+  });
+
   it.each([
     ["overview", "Ready: the broker takes and delivers events."],
     ["cluster view", "Ready"],

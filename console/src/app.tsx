@@ -3,6 +3,7 @@ import { lazy, type ReactNode, Suspense, useEffect, useRef } from "react";
 import { Link, Route, Router, Switch, useLocation } from "wouter";
 import { useSearch } from "wouter/use-browser-location";
 import { consolePath, logIns, logOutAddress } from "./broker/addresses.ts";
+import { isDenied } from "./broker/describe-error.ts";
 import { KeyDialog } from "./broker/key-dialog.tsx";
 import { LockButton } from "./broker/lock-button.tsx";
 import { useSession, useSessionState, useStele } from "./broker/session-context.tsx";
@@ -26,6 +27,7 @@ const FiguresPage = lazy(async () => ({ default: (await import("./figures/figure
 export function App(): ReactNode {
   useFreshAnswers();
   useOneCaller();
+  useGrantedRights();
   return (
     // oxlint-disable-next-line react/hooks -- The router calls the hook.
     <Router base={consolePath} searchHook={useRawSearch}>
@@ -108,6 +110,18 @@ function useOneCaller(): void {
     const isOther = before.principal !== undefined && before.principal !== principal;
     if (isOther && before.stele === stele) session.renew();
   }, [session, stele, principal]);
+}
+
+/** Asks again for what the broker refused once the caller's rights change: an operator may have granted a right, and no view polls after a refusal. */
+function useGrantedRights(): void {
+  const queries = useQueryClient();
+  const rights = useRights();
+  const known = useRef(rights);
+  useEffect(() => {
+    const isChange = known.current !== undefined && known.current !== rights;
+    known.current = rights;
+    if (isChange) void queries.invalidateQueries({ predicate: ({ state }) => isDenied(state.error) });
+  }, [queries, rights]);
 }
 
 function Header(): ReactNode {
