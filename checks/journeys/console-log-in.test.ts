@@ -53,11 +53,20 @@ describe.runIf(canRunChromium)("people who log in to the console through an iden
     await logOut(other);
     await page.evaluate("window.dispatchEvent(new Event('visibilitychange'))");
     await dialogOf(page).waitFor();
-    await page.getByText(/^Paused/).waitFor();
+    await page.getByText("Ended: log in again · 0 events kept").waitFor();
     await logIn(other, "clerk");
     await other.getByText("acme/clerk", { exact: true }).waitFor();
+    await unlock(other);
+    const form = other.getByRole("region", { name: "Publish" });
+    await form.getByLabel("Topic").fill("orders");
+    await form.getByRole("button", { name: "Publish" }).click();
+    await form.getByRole("button", { name: "Open the topic and publish" }).click();
+    await form.getByText(/^Committed as/).waitFor();
+    await other.goto(`${world.consoleUrl}/tail?topic=orders&after=OFFSET_FIRST`);
+    await other.getByText("Live · 1 event kept").waitFor();
+    expect(await page.getByText("Ended: log in again · 0 events kept").count()).toBe(1);
     await page.evaluate("window.dispatchEvent(new Event('visibilitychange'))");
-    await page.getByText(/^Live/).waitFor();
+    await page.getByText("Live · 0 events kept").waitFor();
     await page.context().close();
   });
 

@@ -124,7 +124,7 @@ function Row({ item, groupId, offset, isSelected, onSelect }: RowProps): ReactNo
 }
 
 function Waiting({ tail }: { readonly tail: LiveTail }): ReactNode {
-  return tail.status.name === "failed" ? null : (
+  return tail.status.name === "failed" || tail.status.name === "ended" ? null : (
     <p className="waiting quiet-text">No event yet: new events of {tail.query.topic} appear here.</p>
   );
 }

@@ -72,6 +72,23 @@ test.each([
   expect(tail.status.name).toBe("paused");
 });
 
+test("ends with a status of its own once the broker asks for a log-in, even if the tail has failed with that", async () => {
+  const refused = { code: 100701, message: "the key is missing" };
+  const stele = new Stele({ url: "http://broker.example", fetch: async () => Response.json(refused, { status: 401 }) });
+  const failed = new LiveTail(stele, query, { onFrame: queueMicrotask });
+  failed.resume();
+  await vi.waitFor(() => expect(failed.status.name).toBe("failed"));
+  const { requests, tail: live } = tailOf(toFrame(first));
+  live.resume();
+  await vi.waitFor(() => expect(live.place).toBe(first));
+  for (const tail of [failed, live]) {
+    tail.stop(); // The clean-up of its view.
+    tail.end();
+    expect(tail.status).toEqual({ name: "ended" });
+  }
+  expect(requests.map(({ signal }) => signal.aborted)).toEqual([true]);
+});
+
 test.each([
   ["an event", toFrame(first), first],
   ["a reorg", toFrame(first) + toResync("@0", "@0.3"), "@0.3"],

@@ -26,7 +26,7 @@ export interface LiveTailOptions {
 }
 
 export type TailStatus =
-  | { readonly name: "connecting" | "live" | "paused" }
+  | { readonly name: "connecting" | "live" | "paused" | "ended" }
   | { readonly name: "reconnecting"; readonly reason: string }
   | { readonly name: "failed"; readonly error: unknown };
 
@@ -95,9 +95,12 @@ export class LiveTail {
 
   /** Ends the connection. */
   stop(): void {
-    this.#connection?.abort();
-    this.#connection = undefined;
-    this.#show({ name: "paused" });
+    this.#disconnect("paused");
+  }
+
+  /** Ends the tail, because the broker asks for a log-in. After the log-in another tail starts, which does not continue at this place. */
+  end(): void {
+    this.#disconnect("ended");
   }
 
   clear(): void {
@@ -150,6 +153,12 @@ export class LiveTail {
     this.#place = place;
     this.#resync = resync;
     this.#changed();
+  }
+
+  #disconnect(name: "paused" | "ended"): void {
+    this.#connection?.abort();
+    this.#connection = undefined;
+    this.#show({ name });
   }
 
   #show(status: TailStatus): void {

@@ -84,7 +84,7 @@ function toSearch({ topic, after, filter, groupId }: TailQuery): URLSearchParams
 
 function TailBar({ tail }: { readonly tail: LiveTail }): ReactNode {
   const { status, place, resync, events } = tail;
-  const isRunning = status.name !== "paused" && status.name !== "failed";
+  const isRunning = status.name !== "paused" && status.name !== "ended" && status.name !== "failed";
   return (
     <div className="bar">
       <button type="button" onClick={() => (isRunning ? tail.pause() : tail.resume())}>
@@ -113,6 +113,8 @@ function describe({ status, place }: LiveTail): string {
       return "Live";
     case "paused":
       return place === undefined ? "Paused" : `Paused at ${place}: nothing is missed`;
+    case "ended":
+      return "Ended: log in again";
     case "reconnecting":
       return `Reconnecting: ${status.reason}`;
     default:

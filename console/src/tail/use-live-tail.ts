@@ -18,7 +18,7 @@ export function useLiveTail({ topic, after, filter, groupId }: TailQuery, events
   useSyncExternalStore(tail.subscribe, tail.version);
   useEffect(() => {
     // The connection of a tail outlives a log-out in another tab.
-    if (isKeyWanted) return undefined;
+    if (isKeyWanted) return tail.end();
     tail.resume();
     return () => tail.stop();
   }, [tail, isKeyWanted]);
