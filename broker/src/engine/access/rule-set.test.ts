@@ -1,6 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
+import type { BoundRule } from "../../domain/access-rule.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import { RuleSet } from "./rule-set.ts";
 
@@ -64,8 +65,38 @@ it("caches a bounded number of decisions, however many sets there are", () => {
     for (let topic = 0; topic < 100; topic += 1)
       if (rules.allows("read", { groupId: "1", topic: `${number} ${topic}`.padEnd(256, "x") })) allowed += 1;
   }
-  expect(usedBytes() - before).toBeLessThan(60 * mebibyte);
+  expect(usedBytes() - before).toBeLessThan(90 * mebibyte);
   expect(allowed).toBe(sets.length * 100);
+});
+
+it("decides once for each of a few topics of 20,000 readers, which all get the same events in turn", () => {
+  let asked = 0;
+  const counted: BoundRule = {
+    get effect() {
+      asked += 1;
+      return "allow" as const;
+    },
+    actions: ["read"],
+  };
+  const sets = Array.from({ length: 20_000 }, () => new RuleSet([counted]));
+  const decideAll = (): void => {
+    for (const rules of sets) for (const topic of ["a", "b", "c", "d"]) rules.allows("read", { groupId: "1", topic });
+  };
+  decideAll();
+  const first = asked;
+  decideAll();
+  expect(first).toBeGreaterThan(0);
+  expect(asked).toBe(first);
+});
+
+it("keeps no rules of sets that nobody uses any more", () => {
+  const before = usedBytes();
+  for (let number = 0; number < 2_000; number += 1) {
+    const filter = Buffer.alloc(15_000, String(number)).toString() as TopicFilter;
+    const rules = new RuleSet([{ effect: "allow", actions: ["read"], filter }]);
+    expect(rules.allows("read", { groupId: "1", topic: "a" })).toBe(false);
+  }
+  expect(usedBytes() - before).toBeLessThan(10 * mebibyte);
 });
 
 it("tells a group from the beginning of a topic", () => {
