@@ -51,7 +51,8 @@ it("keeps nothing of a request but the topic of a decision", () => {
   const rules = new RuleSet([{ effect: "allow", actions: ["read"] }]);
   const before = usedBytes();
   for (let number = 10; number < 60; number += 1) {
-    const request = Buffer.alloc(mebibyte, String(number)).toString();
+    // Node.js keeps longer texts outside of the heap.
+    const request = Buffer.alloc(1_000_000, String(number)).toString();
     expect(rules.allows("read", { groupId: "1", topic: request.slice(0, 100) })).toBe(true);
   }
   expect(usedBytes() - before).toBeLessThan(10 * mebibyte);
