@@ -21,17 +21,12 @@ export interface IssuerKey {
 /**
  * Reads a JWK set (RFC 7517), or one public key in PEM. Leaves out keys that are not for signatures, symmetric keys, keys of unknown types, RSA
  * keys that are too short, and malformed keys: a malformed key without an identifier would otherwise be tried for every token. Of a private key in
- * a set it keeps only the public part. Returns no key for a set without any: its issuer has withdrawn all keys.
+ * a set it keeps only the public part. Returns no key if none is left: the issuer has withdrawn the others, whatever the set has instead.
  * @throws Error with a message for the operator.
  */
 export function parseIssuerKeys(text: string): readonly IssuerKey[] {
   const all = text.includes("-----BEGIN") ? [jwkOfPem(text)] : parseSet(text);
-  const usable = all.filter((key): key is JWK => isObject(key) && isUsable(key) && isWellFormed(key));
-  if (usable.length === 0 && all.length > 0)
-    throw new Error(
-      "it contains no usable public key for signatures: each key is malformed, too short, of an unknown type or for another use",
-    );
-  return usable.map(toIssuerKey);
+  return all.filter((key): key is JWK => isObject(key) && isUsable(key) && isWellFormed(key)).map(toIssuerKey);
 }
 
 function jwkOfPem(text: string): JWK {

@@ -25,6 +25,9 @@ export const keysTrustedMsMax = 3_600_000;
 
 const unreadable = "the keys of the token's issuer cannot be read at the moment";
 
+const noneUsable =
+  "has no usable public key for signatures: each key is malformed, too short, of an unknown type or for another use, or there is none";
+
 export interface IssuerOptions {
   readonly issuer: string;
   readonly audience: readonly string[];
@@ -45,6 +48,8 @@ export class Issuer {
   readonly options: IssuerOptions;
   readonly #parts: IssuerDependencies;
   readonly #trouble: ReportedTrouble;
+  /** No trouble with the read: tokens can be judged, by no key. */
+  readonly #withdrawal: ReportedTrouble;
   readonly #stopping = new AbortController();
   #running: Promise<void> = Promise.resolve();
   #refreshing: Promise<void> | undefined;
@@ -72,6 +77,11 @@ export class Issuer {
       logger,
       "keys of a token issuer cannot be read",
       "keys of a token issuer can be read again",
+    );
+    this.#withdrawal = new ReportedTrouble(
+      logger,
+      "a token issuer has no usable key",
+      "a token issuer has a usable key again",
     );
   }
 
@@ -105,11 +115,11 @@ export class Issuer {
 
   /** A warning for the operator; undefined if there is none. */
   findWarning(): string | undefined {
-    const { reason } = this.#trouble;
     const { issuer, keys } = this.options;
-    return reason === undefined
-      ? undefined
-      : `the keys of the token issuer ${issuer} cannot be read at ${keys}: ${reason}`;
+    const { reason } = this.#trouble;
+    if (reason !== undefined) return `the keys of the token issuer ${issuer} cannot be read at ${keys}: ${reason}`;
+    const { reason: withdrawn } = this.#withdrawal;
+    return withdrawn === undefined ? undefined : `no token of the issuer ${issuer} is accepted: ${keys} ${withdrawn}`;
   }
 
   /**
@@ -182,8 +192,9 @@ export class Issuer {
       if (this.#stopping.signal.aborted) return; // The read may have hung until long after the stop.
       if (text !== this.#text) this.#take(parseIssuerKeys(text), text);
       this.#readAt = startedAt;
-      if (this.#keys.length === 0) throw new Error("it is a set without keys, so no token of the issuer is accepted");
       this.#trouble.done();
+      if (this.#keys.length === 0) this.#withdrawal.failed(noneUsable);
+      else this.#withdrawal.done();
     } catch (error) {
       if (!this.#stopping.signal.aborted) this.#trouble.failed(error);
     }
