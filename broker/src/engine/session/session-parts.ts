@@ -36,7 +36,7 @@ export interface SessionParts extends RetainedParts, WaitingParts, MembershipsPa
 /** Copies field by field to save memory: see `toFeedOptions`. */
 export function toSessionParts(
   group: Omit<ReaderParts, "retainedReads">,
-  own: MembershipsParts & Pick<SessionParts, "retainedReads">,
+  own: Omit<MembershipsParts, "slices"> & Pick<SessionParts, "retainedReads">,
 ): SessionParts {
   const { groupId, progress, slices, extensionPrefix, mayReceive, clock, logger, limits, troubles } = group;
   const { store, eventIds, createFeed } = group;
@@ -88,7 +88,7 @@ export interface Keeper {
 }
 
 /** Dependencies of a session and of a share of one group. */
-export type ReaderParts = Omit<SessionParts, keyof MembershipsParts>;
+export type ReaderParts = Omit<SessionParts, Exclude<keyof MembershipsParts, "slices">>;
 
 /**
  * Finds the position after which a subscription begins, and reads the generation of the index before that. Treats an event as missing if `mayFind` refuses

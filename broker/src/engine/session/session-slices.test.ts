@@ -2,6 +2,8 @@ import { expect, it } from "vitest";
 import type { CallbackSubscription } from "../../domain/subscription.ts";
 import { DeliveryWindow } from "../../domain/delivery-window.ts";
 import { defaultGroupId } from "../../domain/group-id.ts";
+import type { SessionFilter } from "../../domain/session-filter.ts";
+import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { TimeSlices } from "../../lib/time-slices.ts";
 import type { DeliveryWorker } from "../deliver/delivery-worker.ts";
 import { DeliveryWorkers } from "../deliver/delivery-workers.ts";
@@ -9,6 +11,7 @@ import type { Feed } from "../dispatch/feed.ts";
 import type { Connection } from "./connection.ts";
 import { ReadingLoops, type ReadingParts } from "./reading-loops.ts";
 import { readOnEach, stopEach } from "./session-slices.ts";
+import { Memberships } from "./shares/memberships.ts";
 
 const readers = 1_000;
 
@@ -79,4 +82,22 @@ it("closes the feeds of thousands of sessions in slices when a key is revoked", 
   const largest = await loop.largestTurn(async () => void (await Promise.all(readings.map((one) => one.end()))));
   expect(loop.steps).toBe(readers);
   expect(largest).toBeLessThan(readers / 10);
+});
+
+it("lets thousands of sessions leave their shares in slices when a key is revoked", async () => {
+  const loop = new SlowLoop();
+  const shares = { join: () => {}, wake: () => {}, leave: () => void loop.step() };
+  const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+  const session = { hasRoom: () => false, reserve: () => expect.unreachable(), pass: () => expect.unreachable() };
+  const toFilter = (name: string): SessionFilter => ({ ...options, filter: parseTopicFilter(`$share/${name}/a`) });
+  const sharing = (): Memberships => {
+    const memberships = new Memberships({ shares, slices: loop.slices, mayReceiveAll: () => true }, session);
+    for (const name of ["one", "two"]) memberships.join(toFilter(name));
+    return memberships;
+  };
+  const members = Array.from({ length: readers }, sharing);
+  const largest = await loop.largestTurn(async () => void (await Promise.all(members.map((one) => one.leaveAll()))));
+  expect(loop.steps).toBe(2 * readers);
+  expect(largest).toBeLessThan(readers / 10);
+  expect(members[0]?.join(toFilter("three"))).toBe(false);
 });

@@ -165,7 +165,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     connection.outgoing.close();
     this.#connection = undefined;
     this.#rejections.clear();
-    this.memberships.leaveAll();
+    void this.memberships.leaveAll();
   }
 
   /** See {@link Readers.stop}. The connection stays. */
@@ -353,7 +353,6 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     // The next connection need not read the events again that no filter matches.
     connection.readUpTo = reading.feed.position;
     if (connection.readUpTo > connection.repeatedUpTo) this.#takenUpTo = maxOf(this.#takenUpTo, connection.readUpTo);
-    this.wake();
     await ended;
   }
 

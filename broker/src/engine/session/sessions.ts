@@ -237,7 +237,7 @@ export class Sessions implements Readers {
       checkMembership(this.#parts, claim);
       checkAdmission(known, this.#parts.access);
     } catch (error) {
-      session.memberships.leaveAll();
+      void session.memberships.leaveAll();
       throw error;
     }
     this.#connected.set(name, known);

@@ -5,9 +5,11 @@ import type { TopicFilter } from "../../../domain/topic-filter.ts";
 import type { Reservation, ShareMember } from "./share-member.ts";
 import type { Shares } from "./shares.ts";
 import { LazyMap, LazySet } from "../../../lib/lazy-collections.ts";
+import type { TimeSlices } from "../../../lib/time-slices.ts";
 
 export interface MembershipsParts {
-  readonly shares: Shares;
+  readonly shares: Pick<Shares, "join" | "leave" | "wake">;
+  readonly slices: TimeSlices;
   /** Whether all events that match a filter may reach the session's client. */
   readonly mayReceiveAll: (filter: TopicFilter) => boolean;
 }
@@ -74,10 +76,17 @@ export class Memberships {
     return true;
   }
 
-  /** Call it when the session's connection has ended. */
-  leaveAll(): void {
+  /**
+   * Call it when the session's connection has ended: from then on, it has no room. Leaves in slices: thousands of sessions with a hundred shares each may lose
+   * their connections in one turn. Never rejects.
+   */
+  async leaveAll(): Promise<void> {
     this.#hasLeft = true;
-    for (const text of this.#memberships.keys()) this.leave(text);
+    for (const text of this.#memberships.keys()) {
+      const pause = this.#parts.slices.pause();
+      if (pause !== undefined) await pause;
+      this.leave(text);
+    }
   }
 
   /** Continues the deliveries of the session's shares. Call it when the session may have room again. */
