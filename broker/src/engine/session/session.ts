@@ -273,8 +273,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   }
 
   reject(ticket: Ticket, reach: "one" | "through"): boolean {
-    const isKnown = this.#connection !== undefined && this.#rejections.add(this.#connection, { ticket, reach });
-    if (!isKnown) return false;
+    if (this.#connection === undefined || !this.#rejections.add(this.#connection, { ticket, reach })) return false;
     this.#changed();
     this.wake();
     return true;
@@ -329,7 +328,9 @@ export class Session implements ConnectedSession, Interest, WritableSession {
       interest: this,
       after: connection.readUpTo,
       onRead: () => this.#waiting.recovered(stuck.live),
-      onPassed: (event, filters) => this.pass(event, this.#filters.wanting(event, filters)),
+      onPassed: (event, filters) => {
+        if (connection.reading?.feed === feed) this.pass(event, this.#filters.wanting(event, filters)); // An ended feed closes later.
+      },
     });
     const receiver = {
       give: (event: Event) => this.#give(event, connection),
