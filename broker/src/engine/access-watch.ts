@@ -29,7 +29,8 @@ export class AccessWatch {
   check(changed: ChangedOwners): void {
     this.#options.sessions.checkRights(changed);
     const { workers } = this.#options;
-    for (const owner of changed === "all" ? workers.owners() : changed) this.#due.add(owner);
+    // All change with the keys of an issuer of tokens, and no right to callbacks depends on those.
+    if (changed !== "all") for (const owner of changed) this.#due.add(owner);
     for (const owner of workers.takeNewOwners()) this.#due.add(owner);
     if (!this.#isRunning && this.#due.size > 0) void this.#run();
   }
@@ -41,7 +42,7 @@ export class AccessWatch {
     this.#due = new Set();
     for (const owner of due) {
       await this.#suspendOf(owner);
-      // After a change of an issuer's keys, every owner is due: there may be 100,000.
+      // After a start, every owner is new: there may be 100,000.
       const pause = this.#options.slices.pause();
       if (pause !== undefined) await pause;
     }

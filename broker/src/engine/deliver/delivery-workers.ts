@@ -88,11 +88,6 @@ export class DeliveryWorkers {
     return this.#byOwner.get(owner) ?? [];
   }
 
-  /** The owners of all workers. */
-  owners(): Iterable<string> {
-    return this.#byOwner.keys();
-  }
-
   /** The owners of workers that were added since the last call. */
   takeNewOwners(): ReadonlySet<string> {
     const owners = this.#newOwners;
