@@ -48,10 +48,13 @@ interface Entry {
   readonly principal: Known;
 }
 
+/** The rules of the keys of one owner. Readers check their filters again when the rules are new, so they stay the same for as long as the roles do. */
 interface Union {
-  readonly rules: RuleSet | undefined;
-  /** When the first of the united keys expires, in milliseconds since the epoch; infinite if none is valid. */
-  readonly validUntil: number;
+  /** Sorted. */
+  readonly roles: readonly string[];
+  readonly rules: RuleSet;
+  /** When the first of the united keys expires, in milliseconds since the epoch; infinite if none is valid, zero if a key has changed since. */
+  validUntil: number;
 }
 
 const unnamed = { kind: "rejected", reason: "no name of the certificate is configured" } as const;
@@ -195,20 +198,20 @@ export class KeyRing {
     const known = this.#unions.get(owner);
     if (known !== undefined && this.#parts.time.now() < known.validUntil) return known.rules;
     const all = this.#entriesOf(owner);
-    if (all.length === 0) return undefined;
     const valid = all.filter(({ key }) => this.#isValid(key));
     const validUntil = Math.min(...valid.map(({ key }) => key.expiresAt ?? Infinity));
-    const union = { rules: this.#unite(valid.length === 0 ? all : valid), validUntil };
-    this.#unions.set(owner, union);
-    return union.rules;
+    const union = this.#unite(valid.length === 0 ? all : valid, known);
+    if (union !== undefined) this.#unions.set(owner, { ...union, validUntil });
+    return union?.rules;
   }
 
   /** The rules of some keys of one owner. Thousands of keys may have the same roles, and each decision compares every rule. */
-  #unite(entries: readonly Entry[]): RuleSet | undefined {
+  #unite(entries: readonly Entry[], known: Union | undefined): Pick<Union, "roles" | "rules"> | undefined {
     const [first] = entries;
-    if (first === undefined || entries.length === 1) return first?.principal.rules;
-    const roles = [...new Set(entries.flatMap(({ key }) => key.roles))];
-    return new RuleSet(this.#rulesOfKey({ ...first.key, roles }));
+    if (first === undefined) return undefined;
+    const roles = [...new Set(entries.flatMap(({ key }) => key.roles))].toSorted();
+    if (known?.roles.length === roles.length && roles.every((role, index) => role === known.roles[index])) return known;
+    return { roles, rules: this.#createRules({ ...first.key, roles }) };
   }
 
   #entriesOf(owner: Owner): readonly Entry[] {
@@ -289,11 +292,12 @@ export class KeyRing {
       if (ids.has(id) || this.#isValid(key)) continue;
       this.#entries.delete(id);
       this.#expiring.delete(key, key.expiresAt ?? 0);
-      this.#unions.delete(principal.id);
-      this.#changed.add(principal.id);
+      this.#noteChanged(principal.id);
       const own = this.#byOwner.get(principal.id);
       own?.delete(id);
-      if (own?.size === 0) this.#byOwner.delete(principal.id);
+      if (own?.size !== 0) continue;
+      this.#byOwner.delete(principal.id);
+      this.#unions.delete(principal.id);
     }
     this.#sweepLater();
   }
@@ -303,13 +307,19 @@ export class KeyRing {
   }
 
   /** Renews the rules of the keys with these roles. */
-  #renew(roles: ReadonlySet<string>): void {
+  #renew(changed: ReadonlySet<string>): void {
     for (const { key, principal } of this.#entries.values()) {
-      if (!key.roles.some((role) => roles.has(role))) continue;
+      if (!key.roles.some((role) => changed.has(role))) continue;
       principal.rules.renew();
-      this.#unions.delete(principal.id);
       this.#changed.add(principal.id);
     }
+    for (const { roles, rules } of this.#unions.values()) if (roles.some((role) => changed.has(role))) rules.renew();
+  }
+
+  #noteChanged(owner: Owner): void {
+    this.#changed.add(owner);
+    const union = this.#unions.get(owner);
+    if (union !== undefined) union.validUntil = 0;
   }
 
   /** A missing or damaged role may have denied something, so an owner of a key with it is refused until the role is stored again. */
@@ -336,15 +346,17 @@ export class KeyRing {
     if (key.expiresAt !== undefined && key.revokedAt === undefined) this.#expiring.add(key, key.expiresAt);
     const former = known?.principal;
     // The revocation of a damaged row keeps the owner that the row names, which may differ from the former owner.
-    for (const owner of new Set([id, former?.id ?? id])) {
-      this.#changed.add(owner);
-      this.#unions.delete(owner);
-    }
-    const rules = former?.rules ?? new RuleSet(() => this.#rulesOfKey(key));
+    for (const owner of new Set([id, former?.id ?? id])) this.#noteChanged(owner);
+    const rules = former?.rules ?? this.#createRules(key);
     const principal: Known = { kind: "known", id, tenant, rules, expiresAt: key.expiresAt, keyId: key.id };
     this.#entries.set(key.id, { key, principal });
     const ids = this.#byOwner.get(id) ?? new Set();
     this.#byOwner.set(id, ids.add(key.id));
+  }
+
+  /** In a method of its own, so that the function keeps nothing but the key in memory. */
+  #createRules(key: NumberedApiKey): RuleSet {
+    return new RuleSet(() => this.#rulesOfKey(key));
   }
 
   #rulesOfKey({ roles, principal, tenant }: NumberedApiKey): readonly BoundRule[] {

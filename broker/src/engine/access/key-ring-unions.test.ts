@@ -1,0 +1,90 @@
+import { beforeEach, expect, it, onTestFinished } from "vitest";
+import type { AccessRule } from "../../domain/access-rule.ts";
+import { ForwardClock } from "../../lib/forward-clock.ts";
+import { silentLogger } from "../../lib/logger.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
+import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
+import type { Owner } from "./caller.ts";
+import { KeyRing } from "./key-ring.ts";
+
+const owner = "shop" as Owner; // As a key of a principal without a tenant has it.
+const rules = (...actions: AccessRule["actions"]): readonly AccessRule[] => [{ effect: "allow", actions, filter: "#" }];
+
+let clock: VirtualClock;
+let table: MemoryApiKeys;
+let ring: KeyRing;
+beforeEach(async () => {
+  clock = new VirtualClock();
+  table = new MemoryApiKeys();
+  const keys = { apiKeys: table, roles: new Map(), sha256: (text: string) => text, onChecked: () => {} };
+  ring = new KeyRing({ ...keys, clock, time: new ForwardClock(clock), logger: silentLogger });
+  await table.putRole({ name: "reader", rules: rules("read") }, 10);
+  await table.putRole({ name: "writer", rules: rules("publish") }, 10);
+  await insert("former", ["reader"]);
+  await ring.start();
+  onTestFinished(() => ring.stop());
+});
+
+async function insert(id: string, roles: readonly string[], expiresAt?: number): Promise<void> {
+  const times = { createdAt: 0, expiresAt, revokedAt: undefined };
+  await table.insertApiKey({ id, digest: "", principal: owner, tenant: undefined, roles, ...times }, 10_000);
+}
+
+const later = (): Promise<void> => clock.advance(1_000);
+
+const allowed = (): readonly string[] =>
+  (["read", "publish", "subscribe"] as const).filter((action) =>
+    ring.rulesOf(owner)?.allows(action, { groupId: "1", topic: "a" }),
+  );
+
+it("keeps an owner's rules while its keys change, for as long as their roles are the same", async () => {
+  const first = ring.rulesOf(owner)?.rules;
+  const found: unknown[] = [];
+  await insert("expiring", ["reader", "reader"], clock.now() + 1_500);
+  await later();
+  found.push(ring.rulesOf(owner)?.rules);
+  await later();
+  found.push(ring.rulesOf(owner)?.rules);
+  await insert("new", ["reader"]);
+  await later();
+  found.push(ring.rulesOf(owner)?.rules);
+  await table.revokeApiKey("former", clock.now());
+  await later();
+  found.push(ring.rulesOf(owner)?.rules);
+  await table.pruneApiKeys(clock.now(), { keepsOwners: false });
+  for (let number = 0; number < 1_000; number += 1) await insert(`${number}`, ["reader"]); // So many that the ring looks for pruned ones.
+  await later();
+  found.push(ring.rulesOf(owner)?.rules);
+  expect(first).toHaveLength(1);
+  expect(found.map((one) => one === first)).toEqual([true, true, true, true, true]);
+});
+
+it("makes an owner's rules anew when its keys have other roles, or a role has changed", async () => {
+  const found = [allowed()];
+  await insert("new", ["writer", "reader"]);
+  await later();
+  found.push(allowed());
+  await table.putRole({ name: "writer", rules: rules("subscribe") }, 10);
+  await later();
+  found.push(allowed());
+  await table.revokeApiKey("new", clock.now());
+  await later();
+  found.push(allowed());
+  expect(found).toEqual([["read"], ["read", "publish"], ["read", "subscribe"], ["read"]]);
+});
+
+it("knows a role that changed while no key of the owner had it", async () => {
+  await insert("new", ["writer", "reader"]);
+  await later();
+  expect(allowed()).toEqual(["read", "publish"]);
+  await table.revokeApiKey("new", clock.now());
+  await later();
+  await table.pruneApiKeys(clock.now(), { keepsOwners: false });
+  for (let number = 0; number < 1_000; number += 1) await insert(`${number}`, ["reader"]); // So many that the ring looks for pruned ones.
+  await later();
+  await table.putRole({ name: "writer", rules: rules("subscribe") }, 10);
+  await later();
+  await insert("again", ["writer", "reader"]);
+  await later();
+  expect(allowed()).toEqual(["read", "subscribe"]);
+});
