@@ -1,4 +1,5 @@
 import { isUtf8 } from "node:buffer";
+import { copyOf } from "../../../lib/copy-of.ts";
 import { PendingBytes } from "../../shared/connection/pending-bytes.ts";
 import { unescapeHeader } from "./escapes.ts";
 import { tlsHandshake } from "../../shared/connection/tls/tls-handshake.ts";
@@ -296,7 +297,7 @@ function toHeader(line: string, version: Version): readonly [string, string] {
 
 /** Examples in the specification of 1.0 pad headers, so its clients do. Later versions forbid padding and trimming. */
 function trimmed([name, value]: readonly [string, string]): readonly [string, string] {
-  return [name.trim(), value.trim()];
+  return [copyOf(name.trim()), copyOf(value.trim())]; // Copies: a part would keep its whole line in memory, with its padding.
 }
 
 /** Whether a CONNECT is of 1.0 ("Protocol Negotiation"). */
