@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads";
 import { expect, it } from "vitest";
 import { NativeCalls } from "./native-calls.ts";
 
-/** A thread that makes one long call of SQLite. */
+/** A thread that stays in a call of SQLite until its owner opens the gate. */
 const program = `
   const { parentPort, workerData } = require("node:worker_threads");
   (async () => {
@@ -11,12 +11,14 @@ const program = `
     const { DatabaseSync } = await import("@photostructure/sqlite");
     const calls = new NativeCalls(workerData.memory);
     const database = guardCalls(new DatabaseSync(":memory:"), calls);
-    const count = database.prepare(
-      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000000) SELECT count(*) FROM n",
-    );
+    database.function("wait", () => {
+      parentPort.postMessage("within the call");
+      Atomics.wait(new Int32Array(workerData.gate), 0, 0);
+      return 1;
+    });
+    const statement = database.prepare("SELECT wait()");
     calls.started();
-    parentPort.postMessage("started");
-    count.all();
+    statement.all();
     parentPort.postMessage("returned");
   })();
 `;
@@ -25,13 +27,15 @@ const module = new URL("../../dist/reader/native-calls.js", import.meta.url).hre
 
 it("a thread that its owner ends inside a call of SQLite ends itself after the call, and the process goes on", async () => {
   const calls = new NativeCalls();
-  const worker = new Worker(program, { eval: true, workerData: { module, memory: calls.memory } });
+  const gate = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+  const worker = new Worker(program, { eval: true, workerData: { module, memory: calls.memory, gate } });
   const messages: unknown[] = [];
   worker.on("message", (message) => messages.push(message));
   await once(worker, "message");
-  const state = new Int32Array(calls.memory);
-  while (state[0] === 0); // until the call begins
-  if (calls.end()) await worker.terminate();
-  else await once(worker, "exit");
-  expect(messages).toEqual(["started"]);
+  const mayTerminate = calls.end();
+  if (mayTerminate) void worker.terminate();
+  Atomics.store(new Int32Array(gate), 0, 1);
+  Atomics.notify(new Int32Array(gate), 0);
+  await once(worker, "exit");
+  expect([mayTerminate, messages]).toEqual([false, ["within the call"]]);
 });
