@@ -10,6 +10,7 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, it, vi } from "vitest";
 import { ChainFileError } from "./chain-file-error.ts";
 import { EmbeddedChain, type EmbeddedChainOptions, type SubscriptionMessage } from "./embedded-chain.ts";
+import { NativeCalls } from "./native-calls.ts";
 import { useChainFolder } from "./testing/chain-folder.ts";
 import { CHAIN_ID } from "./testing/client.ts";
 import { verifyChainFile } from "./testing/verify-chain-file.ts";
@@ -284,12 +285,15 @@ async function countIncluded(chain: EmbeddedChain, blocks: number): Promise<numb
 /** Settings of the reader, which these tests do not use. */
 const unread = { file: ":memory:", chainId: CHAIN_ID, callGasMax: 0n, callTimeMsMax: 0 };
 
+/** Of threads that make no native call. */
+const idle = new NativeCalls(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+
 describe("a chain whose worker does not end", () => {
   it("a chain whose worker does not end stops at its deadline", async () => {
     const worker = new Worker('require("node:worker_threads").parentPort.once("message", () => { for (;;); })', {
       eval: true,
     });
-    const chain = new EmbeddedChain(worker, unread);
+    const chain = new EmbeddedChain(worker, idle, unread);
     const pending = ask(chain, "eth_blockNumber").catch((error: unknown) => error);
     const startedAt = performance.now();
     await chain.stop(100);
@@ -303,7 +307,7 @@ describe("a chain whose worker ends by itself", () => {
     const worker = new Worker('require("node:worker_threads").parentPort.once("message", () => process.exit(3))', {
       eval: true,
     });
-    const chain = new EmbeddedChain(worker, unread);
+    const chain = new EmbeddedChain(worker, idle, unread);
     const reported = new Promise<Error>((resolve) => chain.on("disconnect", resolve));
     await expect(ask(chain, "eth_blockNumber")).rejects.toMatchObject({
       code: 4900,

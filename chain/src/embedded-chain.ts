@@ -26,8 +26,9 @@ import type {
   ReaderSettings,
   StatePlace,
   ToWorker,
-  WorkerSettings,
+  WorkerData,
 } from "./messages.ts";
+import { NativeCalls } from "./native-calls.ts";
 import type { RegistryCode } from "./execution/registry/registry-code.ts";
 import { SnapshotReader } from "./reader/snapshot-reader.ts";
 import { fromErrorMessage, ProviderRpcError, RPC_ERROR_CODES } from "./rpc-error.ts";
@@ -102,6 +103,7 @@ type Question = Request extends infer One ? (One extends Request ? Omit<One, "id
 /** A chain in a worker thread, behind an EIP-1193 provider for its owner. */
 export class EmbeddedChain implements AsyncDisposable {
   readonly #worker: Worker;
+  readonly #nativeCalls: NativeCalls;
   readonly #events = new EventEmitter<EmbeddedChainEvents>();
   readonly #followers = new Set<BlockFollower>();
   readonly #pending = new Map<number, Pending>();
@@ -113,8 +115,9 @@ export class EmbeddedChain implements AsyncDisposable {
   #isStopping = false;
 
   /** Use `startEmbeddedChain`. */
-  constructor(worker: Worker, settings: ReaderSettings) {
+  constructor(worker: Worker, nativeCalls: NativeCalls, settings: ReaderSettings) {
     this.#worker = worker;
+    this.#nativeCalls = nativeCalls;
     this.reader = new SnapshotReader({ settings, readHistory: (after) => this.#readHistory(after) });
     worker.on("message", (message: FromWorker) => this.#receive(message));
     worker.on("error", (error) =>
@@ -227,8 +230,8 @@ export class EmbeddedChain implements AsyncDisposable {
   }
 
   /**
-   * Finishes the block in progress and closes the database. Later requests are refused. A thread that has not ended after `timeoutMs` is terminated: then the
-   * block in progress is not written. With `keepsLog` the file and its log stay as they are: for an owner that found the chain to be wrong, or has not yet
+   * Finishes the block in progress and closes the database. Later requests are refused. A thread that has not ended after `timeoutMs` ends after the
+   * call of SQLite in progress, if any: then the block in progress is not announced, and perhaps not written. With `keepsLog` the file and its log stay as they are: for an owner that found the chain to be wrong, or has not yet
    * checked it.
    */
   async stop(timeoutMs = STOP_TIME_MS_MAX_DEFAULT, { keepsLog = false }: CloseOptions = {}): Promise<void> {
@@ -237,7 +240,7 @@ export class EmbeddedChain implements AsyncDisposable {
       this.#isStopping = true;
       this.#post({ kind: "stop", keepsLog });
     }
-    const timer = setTimeout(() => void this.#worker.terminate(), timeoutMs);
+    const timer = setTimeout(() => this.#nativeCalls.end() && void this.#worker.terminate(), timeoutMs);
     await this.#exited;
     clearTimeout(timer);
   }
@@ -333,7 +336,9 @@ export class EmbeddedChain implements AsyncDisposable {
 
 /** Starts a chain on its file, or makes a new one there. @throws ChainFileError if the file cannot be used. */
 export async function startEmbeddedChain(options: EmbeddedChainOptions): Promise<EmbeddedChain> {
-  const workerData: WorkerSettings = {
+  const nativeCalls = new NativeCalls();
+  const workerData: WorkerData = {
+    nativeCalls: nativeCalls.memory,
     file: options.file,
     chainId: options.chainId,
     genesisAccounts: options.genesisAccounts,
@@ -351,18 +356,19 @@ export async function startEmbeddedChain(options: EmbeddedChainOptions): Promise
     workerData,
     resourceLimits: { maxYoungGenerationSizeMb: WORKER_YOUNG_MEBIBYTES_MAX },
   });
+  nativeCalls.watch(worker);
   await untilReady(worker);
   const { file, chainId, callTimeMsMax } = workerData;
   const callGasMax = options.readerCallGasMax ?? READER_CALL_GAS_MAX_DEFAULT;
-  return new EmbeddedChain(worker, { file, chainId, callTimeMsMax, callGasMax });
+  return new EmbeddedChain(worker, nativeCalls, { file, chainId, callTimeMsMax, callGasMax });
 }
 
 function untilReady(worker: Worker): Promise<void> {
   return new Promise((resolve, reject) => {
-    worker.once("error", reject);
-    worker.once("exit", () => reject(new Error("The embedded chain ended while it started.")));
+    const ended = (): void => reject(new Error("The embedded chain ended while it started."));
+    worker.once("error", reject).once("exit", ended);
     worker.once("message", (message: FromWorker) => {
-      worker.removeAllListeners("error").removeAllListeners("exit");
+      worker.off("error", reject).off("exit", ended);
       if (message.kind === "refused") reject(new ChainFileError(message.message));
       else resolve();
     });

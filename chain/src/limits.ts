@@ -124,6 +124,9 @@ export const BUSY_TIME_MS_MAX = 1_000;
 /** How long a chain that stops waits for the block in progress before its thread is terminated, in milliseconds. */
 export const STOP_TIME_MS_MAX_DEFAULT = 5_000;
 
+/** How long a process that exits waits for a thread's call of SQLite to return, in milliseconds. */
+export const EXIT_WAIT_MS_MAX = 2_000;
+
 /** Maximum gas of a call or an estimate in the reader, which serves anyone. A caller who asks for more gas gets this much. */
 export const READER_CALL_GAS_MAX_DEFAULT = 50_000_000n;
 

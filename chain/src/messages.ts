@@ -18,6 +18,12 @@ export interface WorkerSettings {
   readonly needsHeadFile: boolean;
 }
 
+/** What the worker gets when it starts. */
+export interface WorkerData extends WorkerSettings {
+  /** The memory of its `NativeCalls`. */
+  readonly nativeCalls: SharedArrayBuffer;
+}
+
 /** Blocks to read, from `from` to `to`, both included. The first is always read; reading ends early once the blocks have at least `bytesMax` bytes. */
 export interface BlockRange {
   readonly from: bigint;

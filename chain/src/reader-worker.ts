@@ -5,7 +5,7 @@ import { READER_ANSWER_BYTES_MAX } from "./limits.ts";
 import type { FromReader, ReaderData, ReaderSettings, ToReader } from "./messages.ts";
 import { ChainSnapshot, type SnapshotParts } from "./reader/chain-snapshot.ts";
 import { HistoryFollower } from "./reader/history-follower.ts";
-import { guardCalls, NativeCalls } from "./reader/native-calls.ts";
+import { guardCalls, NativeCalls } from "./native-calls.ts";
 import { dispatchRead } from "./rpc/dispatch.ts";
 import { ProviderRpcError, RPC_ERROR_CODES, toErrorMessage } from "./rpc-error.ts";
 import { CheckedSource } from "./state/checked-source.ts";
@@ -64,7 +64,6 @@ class Reader {
 const data = workerData as ReaderData; // The owner starts this file with nothing else.
 const nativeCalls = new NativeCalls(data.nativeCalls);
 const reader = await Reader.create(data, nativeCalls);
-nativeCalls.started();
 port.on("message", (message: ToReader) => {
   if (message.kind === "history") reader.history.take(message.layers);
   else void reader.answer(message.method, message.params);

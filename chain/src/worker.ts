@@ -5,7 +5,8 @@ import { Chain } from "./chain/chain.ts";
 import { BlockDamagedError } from "./chain/verified-blocks.ts";
 import { openChainDatabase } from "./chain/open-chain-database.ts";
 import { Simulator } from "./execution/simulator.ts";
-import type { FromWorker, ToWorker, WorkerSettings } from "./messages.ts";
+import type { FromWorker, ToWorker, WorkerData, WorkerSettings } from "./messages.ts";
+import { NativeCalls } from "./native-calls.ts";
 import { OwnerFeed } from "./owner-feed.ts";
 import type { RpcContext } from "./rpc/context.ts";
 import { dispatch } from "./rpc/dispatch.ts";
@@ -26,12 +27,12 @@ interface WorkerContext extends RpcContext {
   readonly feed: OwnerFeed;
 }
 
-async function start(settings: WorkerSettings): Promise<WorkerContext> {
+async function start(settings: WorkerSettings, calls: NativeCalls): Promise<WorkerContext> {
   const feed = new OwnerFeed(post);
   const subscriptions = new Subscriptions((subscription, result) =>
     post({ kind: "notification", subscription, result }),
   );
-  const chain = await Chain.open(await openChainDatabase(settings), settings, {
+  const chain = await Chain.open(await openChainDatabase(settings, calls), settings, {
     blockSealed: (block, receipts) => {
       feed.reportBlock(block, receipts);
       subscriptions.reportBlock(block);
@@ -147,13 +148,14 @@ function toRefusal(file: string, error: unknown): ChainFileError {
   });
 }
 
+const data = workerData as WorkerData; // The owner starts this file with nothing else.
+const nativeCalls = new NativeCalls(data.nativeCalls);
 try {
-  // The owner, which is the thread that starts this file, passes WorkerSettings.
-  const context = await start(workerData as WorkerSettings);
+  const context = await start(data, nativeCalls);
   port.on("message", (message: ToWorker) => receive(context, message));
   post({ kind: "ready" });
 } catch (error) {
-  const { file } = workerData as WorkerSettings; // As above.
-  post({ kind: "refused", message: toRefusal(file, error).message });
+  nativeCalls.started(); // Also if the file was not opened: an owner that exits at once need not wait.
+  post({ kind: "refused", message: toRefusal(data.file, error).message });
   port.close();
 }

@@ -1,6 +1,7 @@
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import { ChainFileError } from "../chain-file-error.ts";
 import type { WorkerSettings } from "../messages.ts";
+import { guardCalls, type NativeCalls } from "../native-calls.ts";
 import { ChainDatabase } from "../storage/chain-database.ts";
 import { HeadFile } from "../storage/head-file.ts";
 import { explain, isInMemory, openDatabase } from "../storage/open-database.ts";
@@ -13,8 +14,8 @@ const ifDamaged = "if you changed nothing, the file is damaged: restore its fold
  * Opens the chain's file, and creates its tables if it is new.
  * @throws ChainFileError if the file cannot be used: for instance if it belongs to another chain, or lacks blocks that its head file knows.
  */
-export async function openChainDatabase(settings: WorkerSettings): Promise<ChainDatabase> {
-  const database = await openTables(settings);
+export async function openChainDatabase(settings: WorkerSettings, calls: NativeCalls): Promise<ChainDatabase> {
+  const database = await openTables(settings, calls);
   try {
     checkHead(database, settings);
     return database;
@@ -24,10 +25,10 @@ export async function openChainDatabase(settings: WorkerSettings): Promise<Chain
   }
 }
 
-async function openTables(settings: WorkerSettings): Promise<ChainDatabase> {
+async function openTables(settings: WorkerSettings, calls: NativeCalls): Promise<ChainDatabase> {
   const { file, filePagesMax } = settings;
   const owned = await openDatabase(file);
-  const { database } = owned;
+  const database = guardCalls(owned.database, calls);
   try {
     prepareTables(database, file);
     if (filePagesMax !== undefined) database.exec(`PRAGMA max_page_count = ${filePagesMax}`);

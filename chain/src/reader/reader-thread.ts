@@ -10,7 +10,7 @@ import type { RpcRequest } from "../rpc/dispatch.ts";
 import { fromErrorMessage, invalidParams, searchTooSlow, serverError } from "../rpc-error.ts";
 import type { SharedLayer } from "../state/state-history.ts";
 import { findWorkerFile } from "../worker-file.ts";
-import { NativeCalls } from "./native-calls.ts";
+import { NativeCalls } from "../native-calls.ts";
 
 /** Asks the chain's thread for the nodes that blocks after `after` overwrote; if `after` is undefined, for all such nodes that the thread keeps. */
 export type ReadHistory = (after: bigint | undefined) => Promise<readonly SharedLayer[]>;
@@ -45,6 +45,7 @@ export class ReaderThread {
         maxYoungGenerationSizeMb: READER_YOUNG_MEBIBYTES_MAX,
       },
     });
+    this.#nativeCalls.watch(this.#worker);
     this.#worker.on("message", (message: FromReader) => this.#receive(message));
     this.#worker.on("error", (error) => this.#fail(toFailure(error)));
     this.#exited = new Promise((resolve) => {

@@ -1,0 +1,98 @@
+import type { Worker } from "node:worker_threads";
+import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
+import { EXIT_WAIT_MS_MAX } from "./limits.ts";
+
+/** Flags of a thread, in memory that it shares with its owner. A thread starts with native calls: those that load an addon and open the file. */
+const IN_CALL = 1;
+const ENDING = 2;
+
+/** Those of the threads that the end of this thread ends. */
+const watched = new Set<NativeCalls>();
+// The end of a process terminates its threads.
+process.on("exit", () => {
+  for (const calls of watched) calls.end();
+  for (const calls of watched) calls.waitForCall();
+});
+
+/**
+ * Keeps an owner from terminating its thread while a native addon runs there: an addon that cannot return into a terminated thread ends the whole process.
+ * Instead, such a thread ends itself when the native call has returned.
+ */
+export class NativeCalls {
+  /** Pass it to the other thread. */
+  readonly memory: SharedArrayBuffer;
+  readonly #flags: Int32Array;
+
+  constructor(memory?: SharedArrayBuffer) {
+    this.memory = memory ?? new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+    this.#flags = new Int32Array(this.memory);
+    if (memory === undefined) Atomics.store(this.#flags, 0, IN_CALL);
+  }
+
+  /** The owner calls this with the thread, so that an end of the process ends the thread first. */
+  watch(thread: Worker): void {
+    watched.add(this);
+    thread.once("exit", () => watched.delete(this));
+  }
+
+  /** The owner calls this to end the thread. Returns whether the owner may terminate it at once; if not, the thread is in a native call and ends itself. */
+  end(): boolean {
+    return (Atomics.or(this.#flags, 0, ENDING) & IN_CALL) === 0;
+  }
+
+  /** After `end`, blocks the owner until the native call has returned, at most EXIT_WAIT_MS_MAX. */
+  waitForCall(): void {
+    Atomics.wait(this.#flags, 0, IN_CALL | ENDING, EXIT_WAIT_MS_MAX);
+  }
+
+  /** The thread calls this once it has started: from then on, all its native calls must go through `run`. */
+  started(): void {
+    if ((Atomics.and(this.#flags, 0, ~IN_CALL) & ENDING) !== 0) this.#exit();
+  }
+
+  /** Runs a native call in the thread. */
+  run<Result>(call: () => Result): Result {
+    if ((Atomics.or(this.#flags, 0, IN_CALL) & ENDING) !== 0) this.#exit();
+    try {
+      return call();
+    } finally {
+      if ((Atomics.and(this.#flags, 0, ~IN_CALL) & ENDING) !== 0) this.#exit();
+    }
+  }
+
+  #exit(): never {
+    Atomics.and(this.#flags, 0, ~IN_CALL);
+    Atomics.notify(this.#flags, 0);
+    return process.exit(); // Ends this thread only.
+  }
+}
+
+/** Lets all later calls of a thread to its open database run as native calls. */
+export function guardCalls(database: DatabaseSyncInstance, calls: NativeCalls): DatabaseSyncInstance {
+  const exec = database.exec.bind(database);
+  const prepare = database.prepare.bind(database);
+  const close = database.close.bind(database);
+  calls.started();
+  return Object.defineProperties(database, {
+    exec: { value: (sql: string) => calls.run(() => exec(sql)) },
+    prepare: {
+      value: (sql: string) =>
+        guardStatement(
+          calls.run(() => prepare(sql)),
+          calls,
+        ),
+    },
+    close: { value: () => calls.run(close) },
+  });
+}
+
+function guardStatement(statement: StatementSyncInstance, calls: NativeCalls): StatementSyncInstance {
+  const get = statement.get.bind(statement);
+  const all = statement.all.bind(statement);
+  const run = statement.run.bind(statement);
+  return Object.defineProperties(statement, {
+    get: { value: (...parameters: Parameters<typeof get>) => calls.run(() => get(...parameters)) },
+    all: { value: (...parameters: Parameters<typeof all>) => calls.run(() => all(...parameters)) },
+    run: { value: (...parameters: Parameters<typeof run>) => calls.run(() => run(...parameters)) },
+  });
+}
