@@ -1,4 +1,5 @@
 import { topicAbi } from "@stele/contracts";
+import { setTimeout as pause } from "node:timers/promises";
 import { toQuantity } from "@stele/eth/node";
 import { decodeFunctionResult, encodeFunctionData } from "viem/utils";
 import type { BlockRange } from "../domain/block-range.ts";
@@ -22,6 +23,10 @@ export interface ChainOptions {
   readonly operators: string;
   readonly key: (() => string) | undefined;
 }
+
+/** How often a node is asked while it is busy. */
+const busyAttemptsMax = 3;
+const busyPauseMs = 1_000;
 
 const noChainAdvice =
   "; pass --rpc of a node of the group's chain, or --admin-url if the broker of an embedded chain has a port for operators";
@@ -123,6 +128,18 @@ export class ChainClient {
   }
 
   async #ask(method: string, ...params: readonly unknown[]): Promise<unknown> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.#askOnce(method, params);
+      } catch (error) {
+        const isBusy = error instanceof RpcFailure && error.kind === "unreached";
+        if (!isBusy || attempt === busyAttemptsMax) throw error;
+        await pause(busyPauseMs);
+      }
+    }
+  }
+
+  async #askOnce(method: string, params: readonly unknown[]): Promise<unknown> {
     const body = { jsonrpc: "2.0", id: 1, method, params };
     const answer = await askJson({ ...this.#target, body, name: this.name });
     if (typeof answer === "object" && answer !== null) {

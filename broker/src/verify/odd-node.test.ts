@@ -119,6 +119,21 @@ describe("stele verify with a malicious node", () => {
     expect([unpinned, pinned]).toEqual([outcome, outcome]);
   });
 
+  test("asks again, and for the same blocks, while the node is busy", async () => {
+    await using server = await serve(brokerOf(honestClaims(of), of));
+    const message = "limit exceeded: too many calls of the chain are waiting, try later";
+    const asked: unknown[] = [];
+    const busy = await serveNode(of.chain, ({ method, params }) => {
+      if (method !== "eth_getLogs") return undefined;
+      asked.push(params);
+      return asked.length === 1 ? { code: -32005, message } : undefined;
+    });
+    const words = ["--topic", topic, "--broker", server.url, "--rpc", busy.url, "--registry", of.chain.registry];
+    expect(await runVerify(words, { env: {} })).toMatchObject({ exitCode: 0, problem: "" });
+    await busy.close();
+    expect(asked[1]).toEqual(asked[0]);
+  });
+
   test("shows no key in the node's address", async () => {
     const [eventId = ""] = honestClaims(of).keys();
     const pinned = ["--registry", of.chain.registry, "-o", "json"];

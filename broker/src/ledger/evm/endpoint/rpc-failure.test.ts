@@ -54,6 +54,8 @@ test.each([
   ["besu", rpcError(-32000, "Requested range exceeds maximum range limit"), "range-refused"],
   ["a gateway", rpcError(-32602, "Log response size exceeded."), "range-refused"],
   ["stele", rpcError(-32003, "response too large"), "range-refused"],
+  ["stele", rpcError(-32005, "limit exceeded: too many calls of the chain are waiting, try later"), "unreached"],
+  ["stele", rpcError(-32005, "limit exceeded: more than 1024 requests are waiting, try later"), "unreached"],
   ["anyone", rpcError(-32601, "the method eth_subscribe does not exist/is not available"), "unsupported"],
   ["anyone", rpcError(3, "execution reverted"), "refused"],
   [

@@ -69,7 +69,7 @@ const wordings: readonly (readonly [RpcFailureKind, RegExp])[] = [
 const fullPool = /pool ?is ?full/i;
 /** Messages of rate limits, which mean that the endpoint did not process the request. */
 const rateLimited =
-  /rate.?limit|too many requests|request (count|rate) exceeded|rps limit|request limit reached|compute units per second|exceeded.*(capacity|quota)/i;
+  /rate.?limit|too many requests|request (count|rate) exceeded|rps limit|request limit reached|compute units per second|exceeded.*(capacity|quota)|are waiting, try later/i;
 /** Messages of chain nodes and load balancers that gave up waiting for a backend. */
 const outOfTime = /timed[ -]?out|time-?out|deadline exceeded/i;
 /** Messages about a fault inside a chain node or load balancer. They do not say whether the request was processed. */
