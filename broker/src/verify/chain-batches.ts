@@ -6,7 +6,7 @@ import { RpcFailure } from "../ledger/evm/endpoint/rpc-failure.ts";
 import { type ContractLog, parseLog } from "../ledger/evm/read/parse-log.ts";
 import { RangeSize } from "../ledger/evm/read/range-size.ts";
 import { type ChainClient, isRangeRefused } from "./chain-client.ts";
-import { Unverifiable } from "./unverifiable.ts";
+import { AnswerTooLong, Unverifiable } from "./unverifiable.ts";
 
 /**
  * One batch of a topic on the chain. `events` is undefined if the batch is malformed; `fault` gives the reason. If both are set, the batch is
@@ -31,7 +31,7 @@ export interface ReadRange {
 
 /**
  * Every batch of a topic, from its first event. The contract numbers events without a gap, so a gap shows that the node omitted a log.
- * @throws Unverifiable if the node omits a log or refuses to return the logs of a block.
+ * @throws Unverifiable if the node omits a log or does not return the logs of a block.
  */
 export async function* readBatches(chain: ChainClient, range: ReadRange): AsyncGenerator<ChainBatch> {
   let next = 1;
@@ -56,8 +56,9 @@ async function* readLogs(chain: ChainClient, place: ReadRange): AsyncGenerator<C
     const to = Math.min(head, from + size.blocks - 1);
     const logs = await chain.logs({ registry, address }, { from, to }).catch((error: unknown) => {
       if (isRangeRefused(error) && size.onRefusal()) return undefined;
-      throw error instanceof RpcFailure
-        ? new Unverifiable(`the node refuses to return the logs of block ${from}`, error)
+      const blocks = from === to ? `block ${from}` : `blocks ${from} to ${to}`;
+      throw error instanceof RpcFailure || error instanceof AnswerTooLong
+        ? new Unverifiable(`the node does not return the logs of ${blocks}`, error)
         : error;
     });
     if (logs === undefined) continue;

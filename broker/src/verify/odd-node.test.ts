@@ -5,6 +5,7 @@ import { toQuantity } from "@stele/eth/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { serve } from "../gateway/testing/serve.ts";
 import { AnvilChain, someEvents } from "../ledger/evm/proof/testing/anvil-chain.ts";
+import { textBytesMaxDefault } from "./collect-text.ts";
 import { runVerify, type VerifyOutcome } from "./run-verify.ts";
 import { brokerOf, type ClaimOptions, honestClaims } from "./testing/chain-broker.ts";
 import { serveNode } from "./testing/serve-node.ts";
@@ -117,6 +118,20 @@ describe("stele verify with a malicious node", () => {
     await busy.close();
     const outcome = { exitCode: 2, output: "", problem: expect.stringMatching(`^stele verify: (.*: )?${message}\n$`) };
     expect([unpinned, pinned]).toEqual([outcome, outcome]);
+  });
+
+  test.each([
+    ["refuses", "refused", /the logs of blocks [0-9]+ to [0-9]+: no such method\n$/],
+    ["answers too long", "long", /the logs of block [0-9]+: the node at .* returned more than [0-9]+ bytes\n$/],
+  ])("names the blocks whose logs the node %s", async (_, how, problem) => {
+    await using server = await serve(brokerOf(honestClaims(of), of));
+    const long = ["x".repeat(textBytesMaxDefault)];
+    const refuse = ({ method }: { readonly method: string }) =>
+      method === "eth_getLogs" && how === "refused" ? { code: -32601, message: "no such method" } : undefined;
+    const odd = await serveNode(of.chain, refuse, (method, result) => (method === "eth_getLogs" ? long : result));
+    const words = ["--topic", topic, "--broker", server.url, "--rpc", odd.url, "--registry", of.chain.registry];
+    expect(await runVerify(words, { env: {} })).toMatchObject({ exitCode: 2, problem: expect.stringMatching(problem) });
+    await odd.close();
   });
 
   test("asks again, and for the same blocks, while the node is busy", async () => {
