@@ -71,8 +71,8 @@ export const LOGS_ANSWER_BYTES_MAX = 8_388_608;
 export const BLOCKS_ANSWER_BYTES_MAX = 4_194_304;
 
 /**
- * Maximum number of transactions that one `eth_getLogs` searches: more than it can read in its time. Their places in the index would fill the memory of the
- * reader's thread, and V8 ends the whole process when a thread's memory has no room for one large object.
+ * Maximum number of transactions that one `eth_getLogs` with an address or a first topic searches: more than it can read in its time. Their places in the index
+ * would fill the memory of the reader's thread, and V8 ends the whole process when a thread's memory has no room for one large object.
  */
 export const LOGS_SEARCH_TRANSACTIONS_MAX = 100_000;
 

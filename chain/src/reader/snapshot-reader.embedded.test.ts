@@ -161,24 +161,23 @@ describe("SnapshotReader", () => {
     await expect(read(chain, "eth_getLogs", { fromBlock: "0x4" })).rejects.toMatchObject({ code: -32005, message });
   });
 
-  it("refuses a search for logs in more transactions than it can read, before they fill the thread's memory", async () => {
+  it.each([
+    ["in more transactions than it can read", LOGS_SEARCH_TRANSACTIONS_MAX + 1, 30_000, /^query searches more than /],
+    ["whose transactions it does not find in time", 1_000, 0, /^query timeout exceeded /],
+  ])("refuses a search for logs %s", async (_, count, callTimeMsMax, says) => {
     const file = join(folder, "chain.db");
     {
       await using chain = await start({ file });
       await makeBlock(chain, 0);
     }
     const database = new DatabaseSync(file);
-    const count = LOGS_SEARCH_TRANSACTIONS_MAX + 1;
     database.exec(
       `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
        INSERT INTO places SELECT ${addressKey(fromHex(SINK))}, i FROM n`,
     );
     database.close();
-    await using chain = await start({ callTimeMsMax: 30_000 });
-    const refusal = {
-      code: -32005,
-      message: expect.stringMatching(/^query searches more than .* ask for fewer blocks$/),
-    };
+    await using chain = await start({ callTimeMsMax });
+    const refusal = { code: -32005, message: expect.stringMatching(says) };
     await expect(read(chain, "eth_getLogs", { fromBlock: "0x0", address: SINK })).rejects.toMatchObject(refusal);
   });
 

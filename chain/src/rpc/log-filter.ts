@@ -29,6 +29,12 @@ export interface LogQuery extends LogCriteria {
   readonly to: bigint;
 }
 
+/** One search, up to the newest block at most. */
+interface LogSearch extends LogQuery {
+  /** When the search must end if it has more than one block, as `performance.now()` tells it. */
+  readonly endsAt: number;
+}
+
 /** Maximum number of topics of a log, and so of a log filter. */
 const TOPICS_MAX = 4;
 const ADDRESS_BYTES = 20;
@@ -99,14 +105,15 @@ export function isMatch(log: Log, { addresses, topics }: LogCriteria): boolean {
  * `readEntry` does.
  */
 export function findLogs(chain: ReadableChain, query: LogQuery): Record<string, unknown>[] {
-  const { callTimeMsMax } = chain.options;
-  const endsAt = performance.now() + callTimeMsMax;
+  const { head, options } = chain;
+  const to = query.to < head.header.number ? query.to : head.header.number;
+  const endsAt = performance.now() + options.callTimeMsMax;
   const answer = new LogAnswer();
   let firstBlock: bigint | undefined;
-  for (const included of candidates(chain, query)) {
+  for (const included of candidates(chain, { ...query, to, endsAt })) {
     const { number } = included.head.header;
     firstBlock ??= number;
-    if (number !== firstBlock && performance.now() > endsAt) throw searchTooSlow(callTimeMsMax);
+    if (number !== firstBlock && performance.now() > endsAt) throw searchTooSlow(options.callTimeMsMax);
     answer.add(included, query);
     if (number !== firstBlock && answer.isTooLarge) throw tooLarge();
   }
@@ -151,26 +158,27 @@ function tooManyTransactions(): ProviderRpcError {
   );
 }
 
-function* candidates(chain: ReadableChain, query: LogQuery): Generator<IncludedTransaction> {
-  const to = query.to < chain.head.header.number ? query.to : chain.head.header.number;
-  const keys = query.addresses?.map(addressKey) ?? query.topics[0]?.map(topicKey);
+function* candidates(chain: ReadableChain, search: LogSearch): Generator<IncludedTransaction> {
+  const keys = search.addresses?.map(addressKey) ?? search.topics[0]?.map(topicKey);
   if (keys === undefined) {
-    for (let number = query.from; number <= to; number += 1n) yield* wholeBlock(chain, number);
+    for (let number = search.from; number <= search.to; number += 1n) yield* wholeBlock(chain, number);
     return;
   }
-  for (const entry of entriesOf(chain, keys, { ...query, to })) {
+  for (const entry of entriesOf(chain, keys, search)) {
     const included = chain.blocks.readEntry(entry);
     if (included !== undefined) yield included;
   }
 }
 
-/** One entry for each place, in order. @throws ProviderRpcError if there are too many. */
-function entriesOf(chain: ReadableChain, keys: readonly number[], { from, to }: LogQuery): readonly IndexEntry[] {
+/** One entry for each place, in order. @throws ProviderRpcError if there are too many, or if they take too long. */
+function entriesOf(chain: ReadableChain, keys: readonly number[], search: LogSearch): readonly IndexEntry[] {
+  const { from, to, endsAt } = search;
   const entries = new Map<Place, IndexEntry>();
   for (const key of new Set(keys)) {
     for (const place of chain.readLogPlaces(key, toPlace(from, 0), toPlace(to + 1n, 0))) {
       entries.set(place, { key, place });
       if (entries.size > LOGS_SEARCH_TRANSACTIONS_MAX) throw tooManyTransactions();
+      if (from !== to && performance.now() > endsAt) throw searchTooSlow(chain.options.callTimeMsMax);
     }
   }
   return [...entries.values()].toSorted((left, right) => left.place - right.place);
