@@ -163,14 +163,16 @@ describe("the chain over HTTP", () => {
     ]);
   });
 
-  it("invalid JSON is -32700, GET is 405, a notification 204", async () => {
-    const { server } = await serveChain();
+  it("invalid JSON is -32700, GET is 405, a notification 204 and does not run", async () => {
+    const { server, requests } = await serveChain();
     await using _ = server;
     const headers = { "content-type": "application/json" };
     const broken = await fetch(`${server.url}/chain`, { method: "POST", headers, body: "{" });
     expect(await broken.json()).toMatchObject({ id: null, error: { code: -32700 } });
     expect((await fetch(`${server.url}/chain`)).status).toBe(405);
     expect((await post(server, { jsonrpc: "2.0", method: "eth_chainId" })).status).toBe(204);
+    expect((await post(server, [{ jsonrpc: "2.0", method: "eth_chainId" }])).status).toBe(204);
+    expect(requests).toEqual([]);
   });
 
   it("without a chain there is nothing at /chain, and the index does not name it", async () => {

@@ -13,6 +13,7 @@ export function registerJsonRpc(app: FastifyInstance, options: JsonRpcOptions, f
       path: "/jsonrpc",
       protocol: "JSON-RPC",
       logger: options.logger,
+      isReadOnly: false,
       answerLimit: {
         bytesMax: rpcAnswerBytesMax,
         firstFits: true,

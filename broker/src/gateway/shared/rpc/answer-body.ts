@@ -69,7 +69,7 @@ function answerMember(member: unknown, context: Context, onAnswered: OnAnswered)
   return undefined;
 }
 
-/** Answers one call. A notification runs but gets no answer, so it needs no room in the answer. */
+/** Answers one call. A notification gets no answer, so it needs no room in the answer. */
 function answerCall(call: RpcCall, context: Context, onAnswered: OnAnswered): Promise<void> | undefined {
   const { endpoint, budget, caller, traceParent, hasKeyHeader } = context;
   const { id, method, params } = call;
@@ -86,7 +86,7 @@ function answerCall(call: RpcCall, context: Context, onAnswered: OnAnswered): Pr
 async function runCall({ id, method, params }: RpcCall, context: Context): Promise<string | undefined> {
   const { endpoint, budget, caller } = context;
   if (id === undefined) {
-    await endpoint.call({ method, params, caller });
+    if (!endpoint.isReadOnly) await endpoint.call({ method, params, caller });
     return undefined;
   }
   let isSkipped = false;

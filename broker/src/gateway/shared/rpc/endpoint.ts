@@ -32,6 +32,8 @@ export interface RpcEndpoint {
   readonly protocol: Protocol;
   readonly logger: Logger;
   readonly answerLimit: AnswerLimit;
+  /** No method changes anything, so notifications do not run: nobody gets their results. */
+  readonly isReadOnly: boolean;
   /** Takes a request that needs no promise, and calls `onOutcome` once, now or later. Returns false for any other request; use `call` for it. */
   submit?(request: RpcRequest, onOutcome: (outcome: RpcOutcome | RpcText) => void): boolean;
   /** Runs a method. Resolves with an outcome even for a failure that the client gets. */
