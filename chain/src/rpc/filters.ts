@@ -3,7 +3,7 @@ import { type Hex, toHex } from "@stele/eth/node";
 import type { Chain } from "../chain/chain.ts";
 import { Lru } from "../lib/lru.ts";
 import { FILTERS_MAX } from "../limits.ts";
-import { serverError } from "../rpc-error.ts";
+import { ProviderRpcError, RPC_ERROR_CODES, serverError } from "../rpc-error.ts";
 import { findLogs, type LogQuery } from "./log-filter.ts";
 
 interface Filter {
@@ -11,6 +11,12 @@ interface Filter {
   readonly query: LogQuery | undefined;
   /** The first block that no answer has covered yet. */
   next: bigint;
+}
+
+interface Changes {
+  readonly changes: unknown[];
+  /** The last block that they cover. */
+  readonly last: bigint;
 }
 
 const ID_BYTES = 16;
@@ -36,13 +42,14 @@ export class Filters {
     return isKnown;
   }
 
+  /** What is new since the last answer. If that is more logs than one answer may have, those of the first blocks: the next answer goes on from there. */
   changes(id: string): unknown[] {
     const filter = this.#get(id);
     const from = filter.next;
     const to = this.#chain.head.header.number;
     if (from > to) return [];
-    const changes = filter.query === undefined ? this.#hashes(from, to) : this.#logs(filter.query, from, to);
-    filter.next = to + 1n;
+    const { changes, last } = filter.query === undefined ? this.#hashes(from, to) : this.#logs(filter.query, from, to);
+    filter.next = last + 1n;
     return changes;
   }
 
@@ -58,20 +65,27 @@ export class Filters {
     return filter;
   }
 
-  #logs(query: LogQuery, from: bigint, to: bigint): unknown[] {
-    return findLogs(this.#chain, {
-      ...query,
-      from: from > query.from ? from : query.from,
-      to: to < query.to ? to : query.to,
-    });
+  #logs(query: LogQuery, from: bigint, to: bigint): Changes {
+    const first = from > query.from ? from : query.from;
+    for (let last = to; ; last = from + (last - from) / 2n) {
+      try {
+        return {
+          changes: findLogs(this.#chain, { ...query, from: first, to: last < query.to ? last : query.to }),
+          last,
+        };
+      } catch (error) {
+        const isTooMuch = error instanceof ProviderRpcError && error.code === RPC_ERROR_CODES.limitExceeded;
+        if (!isTooMuch || last === from) throw error;
+      }
+    }
   }
 
-  #hashes(from: bigint, to: bigint): Hex[] {
+  #hashes(from: bigint, to: bigint): Changes {
     const hashes: Hex[] = [];
     for (let number = from; number <= to; number += 1n) {
       const head = this.#chain.blocks.findHead(number);
       if (head !== undefined) hashes.push(toHex(head.hash));
     }
-    return hashes;
+    return { changes: hashes, last: to };
   }
 }

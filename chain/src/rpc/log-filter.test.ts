@@ -6,7 +6,7 @@ import { encodeCall, NOWHERE, PLAIN_TOPIC, Yardstick } from "../testing/yardstic
 import { sendAndWait } from "../testing/client.ts";
 
 describe("eth_getLogs", () => {
-  it("refuses an answer or a filter over its limit, and returns an answer at the limit", async () => {
+  it("refuses an answer or a filter over its limit, and returns an answer at the limit; a polled filter answers the first blocks", async () => {
     const yardstick = await Yardstick.create(await startEmbedded());
     const emit = (count: number) =>
       sendAndWait(yardstick.client, {
@@ -14,6 +14,7 @@ describe("eth_getLogs", () => {
         data: encodeCall({ functionName: "emitMany", args: [BigInt(count)] }),
         gas: 50_000_000n,
       });
+    const polled = await yardstick.result("eth_newFilter", { topics: [PLAIN_TOPIC] });
     const first = await emit(LOGS_ANSWER_LOGS_MAX);
     const filter = { fromBlock: numberToHex(first.blockNumber), topics: [PLAIN_TOPIC] };
     expect(await yardstick.resultAs<unknown[]>("eth_getLogs", filter)).toHaveLength(LOGS_ANSWER_LOGS_MAX);
@@ -22,6 +23,12 @@ describe("eth_getLogs", () => {
       code: -32005,
       message: expect.stringMatching(/^query returned more than 10000 results/),
     });
+    const changes = () => yardstick.resultAs<unknown[]>("eth_getFilterChanges", polled);
+    expect([await changes(), await changes(), await changes()].map(({ length }) => length)).toEqual([
+      LOGS_ANSWER_LOGS_MAX,
+      1,
+      0,
+    ]);
     const many = Array.from({ length: LOG_FILTER_ALTERNATIVES_MAX + 1 }, () => NOWHERE);
     expect(await yardstick.error("eth_getLogs", { topics: [many] })).toMatchObject({ code: -32602 });
     await yardstick.stop();
