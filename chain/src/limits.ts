@@ -76,6 +76,9 @@ export const BLOCKS_ANSWER_BYTES_MAX = 4_194_304;
  */
 export const LOGS_SEARCH_TRANSACTIONS_MAX = 100_000;
 
+/** Maximum number of bytes of the code that a call puts in place of an account's. */
+export const OVERRIDE_CODE_BYTES_MAX = 262_144;
+
 /** Maximum number of addresses, or alternatives of one topic, in a log filter. */
 export const LOG_FILTER_ALTERNATIVES_MAX = 1_000;
 

@@ -23,8 +23,8 @@ interface Answer {
 const target = `0x${"aa".repeat(20)}`;
 /** Code that calls itself twice with all its gas: 2^1024 calls without a loop, and so without a JUMPDEST. */
 const recursion = "0x5f5f5f5f5f305af1505f5f5f5f5f305af150";
-/** Code that jumps once and calls itself. In each of 1,024 calls, the EVM searches the 490 KB of code for jump targets again. */
-const hugeCode = `0x6003565b5f5f5f5f5f305af100${"60ff".repeat(245_000)}`;
+/** Code that jumps once and calls itself. In each of 1,024 calls, the EVM searches the 260 KB of code for jump targets again. */
+const hugeCode = `0x6003565b5f5f5f5f5f305af100${"60ff".repeat(130_000)}`;
 const timeout = { code: -32_000, message: "execution aborted (timeout = 1000ms)" };
 
 function callOf(code: string) {
@@ -70,7 +70,7 @@ describe("an attacker's call to /chain", () => {
     ["BLAKE2F with all the gas that a call has", blake2(49_000_000), timeout],
     ["recursion without a JUMPDEST", callOf(recursion), timeout],
     ["an estimate of the recursion", { ...callOf(recursion), method: "eth_estimateGas" }, timeout],
-    ["jump analysis of 490 KB in each of 1,024 calls", callOf(hugeCode), { code: -32_000 }],
+    ["jump analysis of 260 KB in each of 1,024 calls", callOf(hugeCode), { code: -32_000 }],
   ])(
     "%s: publishing continues, and the call ends with an error",
     async (_name, call, error) => {

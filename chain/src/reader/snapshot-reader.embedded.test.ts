@@ -7,7 +7,12 @@ import type { Hex } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type EmbeddedChain, type EmbeddedChainOptions, startEmbeddedChain } from "../embedded-chain.ts";
-import { LOGS_SEARCH_TRANSACTIONS_MAX, READER_CALL_GAS_MAX_DEFAULT, READER_REQUESTS_MAX } from "../limits.ts";
+import {
+  LOGS_SEARCH_TRANSACTIONS_MAX,
+  OVERRIDE_CODE_BYTES_MAX,
+  READER_CALL_GAS_MAX_DEFAULT,
+  READER_REQUESTS_MAX,
+} from "../limits.ts";
 import { addressKey } from "../storage/places.ts";
 import { CHAIN_ID } from "../testing/client.ts";
 
@@ -15,7 +20,7 @@ const account = privateKeyToAccount(generatePrivateKey());
 const SINK: Hex = "0x00000000000000000000000000000000000000aa";
 /** Code that calls itself twice with all its gas, and never passes a JUMPDEST, where calls check their deadline. */
 const recursion = "0x5f5f5f5f5f305af1505f5f5f5f5f305af150";
-const hugeCode = `0x6003565b5f5f5f5f5f305af100${"00".repeat(1_000_000)}`;
+const hugeCode = `0x6003565b5f5f5f5f5f305af100${"00".repeat(250_000)}`;
 
 let folder: string;
 
@@ -138,6 +143,13 @@ describe("SnapshotReader", () => {
     });
     expect(BigInt(answer as string)).toBeLessThan(READER_CALL_GAS_MAX_DEFAULT);
     expect(BigInt(answer as string)).toBeGreaterThan(READER_CALL_GAS_MAX_DEFAULT - 100_000n);
+  });
+
+  it("refuses code over its limit in place of an account's", async () => {
+    await using chain = await start();
+    const code = (bytes: number): Hex => `0x${"00".repeat(bytes)}`;
+    expect(await run(chain, code(OVERRIDE_CODE_BYTES_MAX))).toBe("0x");
+    await expect(run(chain, code(OVERRIDE_CODE_BYTES_MAX + 1))).rejects.toMatchObject({ code: -32602 });
   });
 
   it("refuses an answer that is too long", async () => {

@@ -5,6 +5,7 @@ import type { Message } from "../execution/execute.ts";
 import { intrinsicGas } from "../execution/gas.ts";
 import type { Simulation } from "../execution/simulator.ts";
 import type { StateOverrides } from "../execution/state-overrides.ts";
+import { OVERRIDE_CODE_BYTES_MAX } from "../limits.ts";
 import { invalidParams } from "../rpc-error.ts";
 import { getState } from "./block-tag.ts";
 import { isRecord, type Params, toData, toFixed, toQuantityValue, withoutNulls } from "./params.ts";
@@ -82,10 +83,16 @@ function toOverrides(overrides: unknown): StateOverrides {
       address: toFixed(address, ADDRESS_BYTES, "override address"),
       ...(nonce === undefined ? {} : { nonce }),
       ...(balance === undefined ? {} : { balance }),
-      ...(override["code"] === undefined ? {} : { code: toData(override["code"], "override code") }),
+      ...(override["code"] === undefined ? {} : { code: toCode(override["code"]) }),
       slots: toSlots(override["stateDiff"]),
     };
   });
+}
+
+function toCode(value: unknown): Uint8Array {
+  const code = toData(value, "override code");
+  if (code.length <= OVERRIDE_CODE_BYTES_MAX) return code;
+  throw invalidParams(`invalid override code: at most ${OVERRIDE_CODE_BYTES_MAX} bytes`);
 }
 
 function toSlots(diff: unknown): (readonly [Uint8Array, Uint8Array])[] {
