@@ -165,11 +165,11 @@ export class Sessions implements Readers {
     this.#sharesOf(groupId).restart();
   }
 
-  /** Reads a session again. Call it when another node may have changed the session; without `id`, any session. Never rejects. */
-  async onHint(id?: SessionId): Promise<void> {
-    const known =
-      id === undefined ? [...this.#connected.values()] : [this.#byId.get(id)].filter((one) => one !== undefined);
-    await inSlices(known, this.#parts.slices, ({ session }) => void this.#laterReads.readUntilDone(session));
+  /** Reads a session again. Call it when another node may have changed the session; without `id`, any session. */
+  onHint(id?: SessionId): void {
+    if (id === undefined) return this.#laterReads.readAll([...this.#connected.values()].map((one) => one.session));
+    const { session } = this.#byId.get(id) ?? {};
+    if (session !== undefined) void this.#laterReads.readUntilDone(session);
   }
 
   /** Ends all connections of this node, in slices: each takes about 0.1 ms. Other nodes may have the sessions by now. Never rejects. */

@@ -7,7 +7,10 @@ import { ownerNow } from "../connected.ts";
 import type { Session } from "../session.ts";
 import type { SessionsParts } from "../session-parts.ts";
 import { createSessionLog } from "./session-log.ts";
-import { StoreTurns } from "./store-turns.ts";
+import { StoreTurns, storeTurnsMax } from "./store-turns.ts";
+
+/** Maximum number of sessions that {@link LaterReads.readAll} reads at once: at least one turn is left to each group for a session that a hint names. */
+const readersMax = storeTurnsMax - 1;
 
 export interface LaterReadsParts
   extends Pick<SessionsParts, "clock" | "limits" | "logger" | "store" | "isShared" | "nodeId"> {
@@ -29,10 +32,28 @@ export class LaterReads {
   readonly #parts: LaterReadsParts;
   readonly #log: BoundedLog;
   readonly #turns = new StoreTurns();
+  /** Sessions of {@link readAll} whose read has not begun. */
+  readonly #unread = new Set<Session>();
+  #readers = 0;
 
   constructor(parts: LaterReadsParts) {
     this.#parts = parts;
     this.#log = createSessionLog(parts);
+  }
+
+  /** As {@link readUntilDone}, for all of many sessions. A session that still waits for an earlier call is read once for both calls. */
+  readAll(sessions: Iterable<Session>): void {
+    for (const session of sessions) this.#unread.add(session);
+    while (this.#readers < readersMax && this.#unread.size > 0) void this.#readUnread();
+  }
+
+  async #readUnread(): Promise<void> {
+    this.#readers += 1;
+    for (const session of this.#unread) {
+      this.#unread.delete(session);
+      await this.readUntilDone(session);
+    }
+    this.#readers -= 1;
   }
 
   /** Retries until the row is read, the connection has ended or the broker stops. Never rejects. */

@@ -6,7 +6,7 @@ import { Semaphore } from "../../../lib/semaphore.ts";
  * Maximum number of calls of one kind that run at once in a group: thousands of clients that connect, subscribe or leave must not hold up the index, which
  * uses the same store.
  */
-const runningMax = 5;
+export const storeTurnsMax = 5;
 
 /** Bounds the calls of the store that many clients cause at once. */
 export class StoreTurns {
@@ -21,7 +21,7 @@ export class StoreTurns {
     task: () => Promise<T>,
     signal: CancelSignal,
   ): Promise<{ readonly result: T } | undefined> {
-    const running = this.#running.get(groupId) ?? new Semaphore(runningMax);
+    const running = this.#running.get(groupId) ?? new Semaphore(storeTurnsMax);
     this.#running.set(groupId, running);
     return running.run(async () => ({ result: await task() }), signal);
   }

@@ -1,0 +1,70 @@
+import { expect, it } from "vitest";
+import { Cancellation } from "../../../lib/cancellation.ts";
+import { silentLogger } from "../../../lib/logger.ts";
+import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
+import { createMemoryStore } from "../../../store/memory/memory-store.ts";
+import { defaultEngineLimits } from "../../limits.ts";
+import { withSessions } from "../../testing/with-sessions.ts";
+import type { Connected } from "../connected.ts";
+import type { Session } from "../session.ts";
+import { LaterReads } from "./later-reads.ts";
+
+const clock = new VirtualClock();
+
+/** Reads of sessions in a store that takes 10 ms for each, with the identifiers of the sessions in the order of their reads. */
+function createReads(): { readonly reads: LaterReads; readonly begun: readonly string[] } {
+  const begun: string[] = [];
+  const findSession = async (id: string): Promise<undefined> => {
+    begun.push(id);
+    await new Promise<void>((resolve) => void clock.after(10, resolve));
+  };
+  const known = {
+    group: { id: "1", progress: { generation: 0, version: 0 }, findGeneration: async () => 0 },
+    peer: { ended: () => {} },
+  } as unknown as Connected; // All fields that LaterReads reads.
+  const reads = new LaterReads({
+    clock,
+    logger: silentLogger,
+    limits: defaultEngineLimits,
+    signal: new Cancellation(),
+    isShared: true,
+    nodeId: () => undefined,
+    store: withSessions(createMemoryStore(), { findSession }),
+    find: () => known,
+    isStopped: () => false,
+    end: async () => {},
+    release: () => {},
+    checkReturned: () => {},
+  });
+  return { reads, begun };
+}
+
+const all = Array.from(
+  { length: 30 },
+  (_, id) => ({ id: String(id), key: { epoch: 0 }, filterSet: { version: 0 } }) as unknown as Session, // As above.
+);
+
+it("reads each session once more, not twice, if all may have changed twice while the store is slow", async () => {
+  const { reads, begun } = createReads();
+  reads.readAll(all);
+  await clock.advance(15);
+  const before = new Set(begun);
+  expect([before.size, begun.length]).toEqual([8, 8]);
+  reads.readAll(all);
+  reads.readAll(all);
+  await clock.advance(1_000);
+  expect(begun.slice(8).toSorted()).toEqual(all.map(({ id }) => id).toSorted());
+  reads.readAll(all.slice(0, 1));
+  await clock.advance(10);
+  expect(begun).toHaveLength(39);
+});
+
+it("reads a session that a hint names at once, before the others that may have changed", async () => {
+  const { reads, begun } = createReads();
+  reads.readAll(all);
+  await clock.advance(5);
+  const [last] = all.slice(-1);
+  if (last !== undefined) void reads.readUntilDone(last);
+  await clock.settle();
+  expect(begun).toEqual(["0", "1", "2", "3", "29"]);
+});
