@@ -215,7 +215,8 @@ export class Connection {
         const reasonCode = isKnown ? reason.success : reason.packetIdNotFound;
         this.#write(encodeAcknowledgement("pubcomp", { packetId, reasonCode }, version));
       },
-      onUnknown: () => this.#end("the outcome of a publish, or of its release, is unknown", reason.unspecified),
+      onUnknown: () =>
+        this.#end("a publish, or its release, can be neither acknowledged nor refused", reason.unspecified),
       onLost: (topic, error) => this.#parts.losses.lost(topic, error, this.#toNames(clientId)),
     });
     if (!this.#intake.isClosed) this.#watchSilence(accepted.keepAliveSeconds);

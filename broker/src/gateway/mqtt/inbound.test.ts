@@ -96,6 +96,19 @@ it.each(["storeUnreachable", "chainUnreachable", "busy"] as const)(
   },
 );
 
+it.each([1, 2] as const)(
+  "ends the connection without an answer if this node cannot reach the store: its client repeats a publish of QoS %s then",
+  (qos) => {
+    const inbound = connect(createSession());
+    for (const [id, text] of ["one", "two"].entries())
+      void inbound.take({ ...packet(id + 1, text), qos, isDuplicate: false });
+    submitted.get("one")?.({ status: "REFUSED", error: new BrokerError("storeUnreachable") });
+    inbound.close();
+    submitted.get("two")?.({ status: "REFUSED", error: new BrokerError("storeUnreachable") });
+    expect(answers).toEqual(["unknown"]);
+  },
+);
+
 it("tells the broker which publishes are repeats, so that a quota does not refuse a publish that is already on the chain", () => {
   const inbound = connect(createSession());
   void inbound.take({ ...packet(1, "new"), isDuplicate: false });

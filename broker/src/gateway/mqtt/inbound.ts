@@ -37,7 +37,7 @@ export interface InboundParts {
   readonly onAnswer: (answer: Answer) => void;
   /** Called when the client may use a QoS 2 packet identifier for another publish. */
   readonly onReleased: (release: { readonly packetId: number; readonly isKnown: boolean }) => void;
-  /** Called when the outcome of a publish or release is unknown, so that it can be neither acknowledged nor refused. */
+  /** Called when a publish or release can be neither acknowledged nor refused: its outcome is unknown, or only this node cannot take it now. */
   readonly onUnknown: () => void;
   /** Called when a publish of QoS 0, which gets no answer, was refused. */
   readonly onLost: (topic: string, error: BrokerError) => void;
@@ -300,21 +300,21 @@ export class Inbound {
     this.#told = undefined;
   }
 
+  /** A client of 5.0 never repeats a publish that was refused. So one that only this node cannot take now ends the connection: the client repeats it later. */
   #answer({ packetId, qos }: Pending, outcome: PublishOutcome): void {
+    const { knowsReceiveMax, onAnswer, onUnknown } = this.#parts;
     this.#credit?.resolve();
     this.#credit = undefined;
-    if (this.#parts.knowsReceiveMax) {
+    if (knowsReceiveMax) {
       if (qos === 1) this.#unacknowledged -= 1;
       else if (outcome.status === "REFUSED") this.#unreleased.delete(packetId); // no PUBREL follows (section 4.3.3)
     }
-    if (outcome.status !== "REFUSED") {
-      if (outcome.status === "TIMEOUT") this.#parts.onUnknown();
-      else this.#parts.onAnswer({ packetId, qos, reasonCode: reason.success, error: undefined });
-      return;
-    }
-    const error = toBrokerError(outcome.error);
+    if (this.#isClosed) return;
+    const error = outcome.status === "REFUSED" ? toBrokerError(outcome.error) : undefined;
+    if (outcome.status === "TIMEOUT" || isBrokerError(error, "storeUnreachable")) return onUnknown();
+    if (error === undefined) return onAnswer({ packetId, qos, reasonCode: reason.success, error });
     const reasonCode = isBrokerError(error, "topicNotExist") ? reason.topicNameInvalid : toReasonCode(error);
-    this.#parts.onAnswer({ packetId, qos, reasonCode, error });
+    onAnswer({ packetId, qos, reasonCode, error });
   }
 }
 
