@@ -287,7 +287,7 @@ class Engine implements RunningBroker {
   #sharedOptions(): Required<Pick<GroupOptions, "isShared">> & Pick<GroupOptions, "nodes"> {
     const { cluster } = this.#options;
     if (cluster === undefined) return { isShared: false };
-    return { isShared: true, nodes: createNodesView(cluster.coordinator, () => this.#cluster?.member.current) };
+    return { isShared: true, nodes: createNodesView(cluster.coordinator, () => this.#cluster?.member) };
   }
 
   #nodeHealth(): NodeHealth | undefined {

@@ -31,7 +31,7 @@ export interface BatcherOptions {
   readonly logger: Logger;
   readonly limits: EngineLimits;
   /** Undefined for a single node. */
-  readonly nodes?: Pick<NodesView, "nodeId"> | undefined;
+  readonly nodes?: Pick<NodesView, "checkMembership"> | undefined;
   /**
    * Whether the index has the batches of a transaction at their places, which are by ascending blocks; false if `signal` aborts before that is known. Undefined
    * if nobody else writes to the chain and it has no reorgs: then every batch of an indexed block is in the index.
@@ -122,13 +122,11 @@ export class Batcher {
     this.#waitingBytes += draft.bytes;
   }
 
-  /** A node without the database could publish, but would not learn in time that the index has the event: its callers would get TIMEOUT, and publish again. */
+  /** A node that is no member can neither record a transaction before it sends it nor learn that the index has it: its callers would get only TIMEOUT, late. */
   #check(count: number, bytes: number): void {
     const { nodes, limits } = this.#options;
     const { publishesWaitingMax, publishBytesWaitingMax } = limits;
-    if (nodes !== undefined && nodes.nodeId() === undefined) {
-      throw new BrokerError("storeUnreachable", { details: "this node is no member of its cluster" });
-    }
+    nodes?.checkMembership();
     if (this.#waitingCount + count > publishesWaitingMax || this.#waitingBytes + bytes > publishBytesWaitingMax) {
       throw new BrokerError("busy", { details: `${this.#waitingCount} publishes wait` });
     }

@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { publish } from "../testing/publish.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
-it("a node that lost its membership refuses a publish at once and sends nothing, until it is a member again", async () => {
+it("a node that lost its membership refuses a publish at once, with the reason, until it is a member again", async () => {
   const cluster = await TestCluster.start(2);
   onTestFinished(() => cluster.stopAll());
   const topic = "a";
@@ -13,9 +13,24 @@ it("a node that lost its membership refuses a publish at once and sends nothing,
   await cluster.clock.advance(10_000);
   const since = cluster.clock.monotonic();
   const one = { topic, groupId: undefined, content: new Uint8Array([1]), extensions: [] };
-  await expect(cluster.run(publish(broker, one))).rejects.toMatchObject({ code: 200207 });
+  const message: unknown = expect.stringContaining("this node has not joined the others");
+  await expect(cluster.run(publish(broker, one))).rejects.toMatchObject({ code: 200207, message });
   expect(cluster.clock.monotonic() - since).toBeLessThan(1_000);
   gate.heal();
   await cluster.clock.advance(10_000);
   expect(await cluster.run(cluster.publish(0, topic, "after"))).toMatch(/-2-/);
+});
+
+it("a node that was halted until its membership expired takes no publish, even before its timer for that runs", async () => {
+  const cluster = await TestCluster.start(2);
+  onTestFinished(() => cluster.stopAll());
+  const topic = "a";
+  await cluster.run(cluster.node(0).broker.open({ topic, groupId: undefined }));
+  await cluster.run(cluster.publish(0, topic, "before"));
+  const { broker, gate } = cluster.node(0);
+  onTestFinished(() => gate.resume());
+  gate.halt();
+  await cluster.clock.advance(10_000);
+  const one = { topic, groupId: undefined, content: new Uint8Array([1]), extensions: [] };
+  expect(() => broker.submit(one, () => {})).toThrow("this node has not joined the others");
 });
