@@ -322,10 +322,10 @@ export interface Broker {
   state(caller: Caller, call: TopicCall): Promise<Topic>;
   list(caller: Caller, call: ListCall): Promise<ListResult>;
   /**
-   * Publishes. Settles with SUCCESS once the event is durable on the chain and getEvent finds it, with TIMEOUT when its fate is not known in time,
-   * with REFUSED (100101, 100112, 100114, 100201, 200202, 200205, 200207, 200300, 200301) when it was not published. Throws if the call itself is invalid.
-   * Events of one topic are committed in the order in which they were submitted. If its `placement` allows it, the same transaction opens a topic that does
-   * not exist; such a publish may also be REFUSED with 100113 or 100702.
+   * Publishes. Settles with SUCCESS once the event is durable on the chain and getEvent finds it, with TIMEOUT when its fate is not known in time, with
+   * REFUSED (100101, 100112, 100114, 100201, 200202, 200205, 200207, 200300, 200301) when this call did not publish it; an earlier one with its key may have.
+   * Throws if the call itself is invalid. Events of one topic are committed in the order in which they were submitted. If its `placement` allows it, the same
+   * transaction opens a topic that does not exist; such a publish may also be REFUSED with 100113 or 100702.
    */
   submit(caller: Caller, call: PublishCall, onSettled: OnSettled): void;
   /**

@@ -76,7 +76,8 @@ export class PublishOnce {
 
   /**
    * As `Broker.submit` says.
-   * @throws BrokerError 200001 if the key is malformed; 100114 if a different request with the same key is in progress; 200300 if too much waits.
+   * @throws BrokerError 200001 if the key is malformed; 100114 if a different request with the same key is in progress; 200300 if too much waits; 200207 if
+   * this node is no member.
    */
   submit({ name, payload, scope, key, session, open, onPlaced, refusal }: KeyedPublish, onSettled: OnSettled): void {
     const { limits, groupId, randomness, fate, clock, logger, extensionPrefix } = this.#options;
@@ -149,7 +150,7 @@ export class PublishOnce {
     topics.read(pending.row.topic, { bytes: encodedBytes(pending.payload), onFound, open: pending.open });
   }
 
-  /** @throws BrokerError 200300. */
+  /** @throws BrokerError 200207, 200300. */
   #add(pending: PendingPublish, topic: OpenTopic): void {
     const { batcher, tokenKey } = this.#options;
     const { content, extensions } = pending.payload;
