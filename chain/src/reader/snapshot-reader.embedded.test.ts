@@ -147,9 +147,9 @@ describe("SnapshotReader", () => {
 
   it("refuses code over its limit in place of an account's", async () => {
     await using chain = await start();
-    const code = (bytes: number): Hex => `0x${"00".repeat(bytes)}`;
-    expect(await run(chain, code(OVERRIDE_CODE_BYTES_MAX))).toBe("0x");
-    await expect(run(chain, code(OVERRIDE_CODE_BYTES_MAX + 1))).rejects.toMatchObject({ code: -32602 });
+    const longest: Hex = `0x${"00".repeat(OVERRIDE_CODE_BYTES_MAX)}`;
+    expect(await run(chain, longest)).toBe("0x");
+    await expect(run(chain, `${longest}00`)).rejects.toMatchObject({ code: -32602 });
   });
 
   it("refuses an answer that is too long", async () => {
@@ -174,9 +174,19 @@ describe("SnapshotReader", () => {
   });
 
   it.each([
-    ["in more transactions than it can read", LOGS_SEARCH_TRANSACTIONS_MAX + 1, 30_000, /^query searches more than /],
-    ["whose transactions it does not find in time", 1_000, 0, /^query timeout exceeded /],
-  ])("refuses a search for logs %s", async (_, count, callTimeMsMax, says) => {
+    {
+      of: "in more transactions than it can read",
+      count: LOGS_SEARCH_TRANSACTIONS_MAX + 1,
+      callTimeMsMax: 30_000,
+      says: /^query searches more than /,
+    },
+    {
+      of: "whose transactions it does not find in time",
+      count: 1_000,
+      callTimeMsMax: 0,
+      says: /^query timeout exceeded /,
+    },
+  ])("refuses a search for logs $of", async ({ count, callTimeMsMax, says }) => {
     const file = join(folder, "chain.db");
     {
       await using chain = await start({ file });
