@@ -13,22 +13,24 @@ const outgoingBytesMax = 256 * 1024;
 export interface OutgoingParts {
   readonly peer: Pick<Peer, "deliver" | "release">;
   readonly slices: Pauses;
-  readonly written: () => Promise<void>;
+  readonly written: () => Promise<void> | undefined;
   readonly onSent: () => void;
   readonly onFailed: (error: unknown) => void;
 }
 
 interface Waiting {
-  readonly delivery: Delivery;
+  /** The delivery, or the ticket to release. */
+  readonly sent: Delivery | Ticket;
   readonly bytes: number;
-  isWritten: boolean;
+  /** Resolves when the session's state at that time is on disk; undefined if it need not be. */
+  readonly written: Promise<void> | undefined;
 }
 
-/** Sends deliveries to a peer in order. Some wait until the session is written, and all later ones wait with them. */
+/** Sends deliveries and releases to a peer in order. Some wait until the session is written, and all later ones wait with them. */
 export class Outgoing {
   readonly #peer: OutgoingParts["peer"];
   readonly #slices: Pauses;
-  readonly #written: () => Promise<void>;
+  readonly #written: OutgoingParts["written"];
   readonly #onSent: () => void;
   readonly #onFailed: (error: unknown) => void;
   #waiting: Waiting[] = [];
@@ -38,7 +40,10 @@ export class Outgoing {
   #isSending = false;
   #isClosed = false;
 
-  /** `written` resolves when the session's current state is on disk. `onSent` is called after what waited was sent or has failed. */
+  /**
+   * `written` resolves when the session's current state is on disk; what one write of the store frees should get one promise. `onSent` is called after what
+   * waited for a write was sent or has failed.
+   */
   constructor({ peer, slices, written, onSent, onFailed }: OutgoingParts) {
     this.#peer = peer;
     this.#slices = slices;
@@ -58,31 +63,65 @@ export class Outgoing {
       return;
     }
     const { content, extensions } = delivery.event;
-    const waiting = { delivery, bytes: content.byteLength + extensionsBytes(extensions), isWritten: !afterWrite };
-    this.#waiting.push(waiting);
-    this.#waitingBytes += waiting.bytes;
-    void this.#sendWhenWritten();
+    const bytes = content.byteLength + extensionsBytes(extensions);
+    this.#waitingBytes += bytes;
+    this.#add({ sent: delivery, bytes, written: afterWrite ? this.#written() : undefined });
   }
 
   /** Asks the peer to release a ticket once the session is written. Asks once, even if the peer repeats its answer meanwhile. */
   release(ticket: Ticket): void {
     if (this.#releasing.has(ticket)) return;
     this.#releasing.add(ticket);
-    void this.#sendWhenWritten();
+    this.#add({ sent: ticket, bytes: 0, written: this.#written() });
   }
 
   /** Drops the waiting deliveries that are gone, and returns them. The peer never gets them. */
   drop(isGone: (delivery: Delivery) => boolean): readonly Delivery[] {
-    const gone = this.#waiting.filter(({ delivery }) => isGone(delivery));
-    this.#waiting = this.#waiting.filter(({ delivery }) => !isGone(delivery));
-    for (const { bytes } of gone) this.#waitingBytes -= bytes;
-    return gone.map(({ delivery }) => delivery);
+    const gone = this.#waiting.flatMap(({ sent }) => (typeof sent === "object" && isGone(sent) ? [sent] : []));
+    const dropped = new Set<Waiting["sent"]>(gone);
+    for (const { sent, bytes } of this.#waiting) if (dropped.has(sent)) this.#waitingBytes -= bytes;
+    this.#waiting = this.#waiting.filter(({ sent }) => !dropped.has(sent));
+    return gone;
   }
 
-  /** Drops the waiting deliveries. */
+  /** Drops all that waits. */
   close(): void {
     this.#isClosed = true;
     this.#waiting = [];
+  }
+
+  #add(waiting: Waiting): void {
+    if (this.#isClosed) return;
+    this.#waiting.push(waiting);
+    if (!this.#isSending) void this.#sendWaiting();
+  }
+
+  /** In slices, since one write of the store may free what waits in thousands of sessions. */
+  async #sendWaiting(): Promise<void> {
+    this.#isSending = true;
+    let [first] = this.#waiting;
+    while (first !== undefined) {
+      const { written } = first;
+      await written;
+      for (; first !== undefined && first.written === written; [first] = this.#waiting) {
+        const pause = this.#slices.pause();
+        if (pause !== undefined) await pause;
+        if (first === this.#waiting[0]) this.#sendFirst(first); // else it was dropped meanwhile
+      }
+      this.#onSent();
+    }
+    this.#isSending = false;
+  }
+
+  #sendFirst({ sent, bytes }: Waiting): void {
+    this.#waiting.shift();
+    this.#waitingBytes -= bytes;
+    if (typeof sent === "object") {
+      this.#deliver(sent);
+      return;
+    }
+    this.#releasing.delete(sent);
+    this.#peer.release(sent);
   }
 
   #deliver(delivery: Delivery): void {
@@ -91,40 +130,5 @@ export class Outgoing {
     } catch (error) {
       this.#onFailed(error);
     }
-  }
-
-  /** Waits for one write at a time, however much waits for it: one write of the store may free the deliveries of thousands of sessions. */
-  async #sendWhenWritten(): Promise<void> {
-    if (this.#isSending) return;
-    this.#isSending = true;
-    await Promise.resolve(); // One write for all that the session sends in this turn.
-    while (!this.#isClosed && (this.#waiting.length > 0 || this.#releasing.size > 0)) {
-      const [waiting, releasing] = [[...this.#waiting], [...this.#releasing]];
-      await this.#written();
-      for (const one of waiting) one.isWritten = true;
-      do {
-        const pause = this.#slices.pause();
-        if (pause !== undefined) await pause;
-      } while (this.#sendNext(releasing));
-      this.#onSent();
-    }
-    this.#isSending = false;
-  }
-
-  /** Sends the first of these releases, or else the first delivery if it need not wait any longer. Returns whether there was one. */
-  #sendNext(releasing: Ticket[]): boolean {
-    if (this.#isClosed) return false;
-    const ticket = releasing.shift();
-    if (ticket !== undefined) {
-      this.#releasing.delete(ticket);
-      this.#peer.release(ticket);
-      return true;
-    }
-    const [first] = this.#waiting;
-    if (first?.isWritten !== true) return false;
-    this.#waiting.shift();
-    this.#waitingBytes -= first.bytes;
-    this.#deliver(first.delivery);
-    return true;
   }
 }

@@ -393,8 +393,9 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     if (!this.isStopped) this.#keeper?.note(this);
   }
 
-  async #written(): Promise<void> {
-    while (this.#stopped !== undefined) await this.#stopped.promise;
-    await this.#keeper?.written(this);
+  #written(): Promise<void> | undefined {
+    return this.#stopped === undefined
+      ? this.#keeper?.written(this)
+      : this.#stopped.promise.then(() => this.#written());
   }
 }
