@@ -1,5 +1,6 @@
 import { BrokerError } from "@stele/wire";
 import type { Event, EventBatch } from "../../domain/event.ts";
+import { extensionsBytes } from "../../domain/event-rules.ts";
 import { FilterMap } from "../../domain/filter-map.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
@@ -24,8 +25,11 @@ const givenMax = 100_000;
  */
 const levelsPerPassMax = 10_000;
 
-/** Maximum number of events that wait to be passed: one for each of 10,000 publishers, and those whose publishers have left. Further ones are refused. */
-const passesWaitingMax = 10_000;
+/** Estimated memory, in bytes, of an event that waits to be passed, without its content and extensions. */
+const waitingOverheadBytes = 512;
+
+/** Maximum memory, in bytes, of the events that wait to be passed. Further ones are refused: an event waits even if its publisher has left. */
+const passBytesWaitingMax = 64 * 1024 * 1024;
 
 /** The readers of one filter. */
 type Audience = Set<Reader>;
@@ -33,6 +37,8 @@ type Audience = Set<Reader>;
 interface GroupReaders {
   readonly all: Set<Reader>;
   readonly byFilter: FilterMap<Audience>;
+  /** Resolves when the events that were passed so far are through; undefined if they are. Never rejects. */
+  passing: Promise<void> | undefined;
 }
 
 /** Offers each indexed batch to the readers whose filters match, and wakes them in slices of the event loop. */
@@ -43,9 +49,7 @@ export class FeedHub {
   /** Readers to wake. */
   readonly #ready = new Set<Reader>();
   #isWaking = false;
-  /** Resolves when the events that were passed so far are through; undefined if they are. Never rejects. */
-  #passing: Promise<void> | undefined;
-  #passesWaiting = 0;
+  #passBytesWaiting = 0;
 
   constructor({ slices }: { readonly slices: TimeSlices }) {
     this.#slices = slices;
@@ -114,34 +118,36 @@ export class FeedHub {
   }
 
   /**
-   * Passes an event that is not committed to the chain to the readers with matching filters. Returns a promise if the event must wait: for earlier events, so
-   * that all readers get them in one order, or because there are too many readers for one slice. @throws BrokerError 200300 if it would take too long to find
-   * these readers, or if too many events wait; then nobody gets the event. The promise rejects with the first of them, too.
+   * Passes an event that is not committed to the chain to the readers with matching filters. Returns a promise if the event must wait: for earlier events of
+   * the group, so that all readers get them in one order, or because there are too many readers for one slice. @throws BrokerError 200300 if it would take too
+   * long to find these readers, or if too many events wait; then nobody gets the event. The promise rejects with the first of them, too.
    */
   pass(groupId: GroupId, event: Event): Promise<void> | undefined {
-    const before = this.#passing ?? this.#slices.pause();
-    if (this.#passesWaiting >= passesWaitingMax)
-      throw new BrokerError("busy", { details: "too many publishes wait for their subscribers" });
-    const passed = before === undefined ? this.#passNow(groupId, event) : this.#passAfter(before, groupId, event);
+    const readers = this.#readersOf(groupId);
+    const before = readers.passing ?? this.#slices.pause();
+    const passed = before === undefined ? this.#passNow(readers, event) : this.#passAfter(before, readers, event);
     if (passed === undefined) return undefined;
-    const passing: Promise<void> = passed.catch(() => {}).then(() => this.#passed(passing));
-    this.#passing = passing;
+    const passing = passed
+      .catch(() => {})
+      .then(() => {
+        if (readers.passing === passing) readers.passing = undefined;
+      });
+    readers.passing = passing;
     return passed;
   }
 
-  #passed(passing: Promise<void>): void {
-    if (this.#passing === passing) this.#passing = undefined;
+  #passAfter(before: Promise<void>, readers: GroupReaders, event: Event): Promise<void> {
+    const bytes = event.content.byteLength + extensionsBytes(event.extensions) + waitingOverheadBytes;
+    if (this.#passBytesWaiting + bytes > passBytesWaitingMax)
+      throw new BrokerError("busy", { details: "too many publishes wait for their subscribers" });
+    this.#passBytesWaiting += bytes;
+    return before
+      .then(() => this.#slices.pause()) // Even an event that matches no reader takes up to 1 ms.
+      .finally(() => void (this.#passBytesWaiting -= bytes))
+      .then(() => this.#passNow(readers, event));
   }
 
-  async #passAfter(before: Promise<void>, groupId: GroupId, event: Event): Promise<void> {
-    this.#passesWaiting += 1;
-    await before;
-    await this.#slices.pause(); // Even an event that matches no reader takes up to 1 ms.
-    this.#passesWaiting -= 1;
-    await this.#passNow(groupId, event);
-  }
-
-  #passNow(groupId: GroupId, event: Event): Promise<void> | undefined {
+  #passNow({ byFilter }: GroupReaders, event: Event): Promise<void> | undefined {
     const matching = new Map<Reader, TopicFilter[]>();
     const onMatch = (audience: Audience, filter: TopicFilter): void => {
       for (const reader of audience) {
@@ -150,7 +156,7 @@ export class FeedHub {
         else filters.push(filter);
       }
     };
-    const levels = this.#readersOf(groupId).byFilter.match(event.topic, { onMatch, levelsMax: levelsPerPassMax });
+    const levels = byFilter.match(event.topic, { onMatch, levelsMax: levelsPerPassMax });
     if (levels >= levelsPerPassMax)
       throw new BrokerError("busy", { details: "too many filters match the first levels of the topic" });
     return this.#passTo(matching.entries(), event);
@@ -195,7 +201,7 @@ export class FeedHub {
   #readersOf(groupId: GroupId): GroupReaders {
     const known = this.#groups.get(groupId);
     if (known !== undefined) return known;
-    const readers = { all: new Set<Reader>(), byFilter: new FilterMap<Audience>() };
+    const readers = { all: new Set<Reader>(), byFilter: new FilterMap<Audience>(), passing: undefined };
     this.#groups.set(groupId, readers);
     return readers;
   }
