@@ -15,12 +15,26 @@ describe("parseIssuerKeys leaves out", () => {
     ["a key whose key_ops is not a list", { ...jwk, key_ops: "verify" as never }],
     ["a secret key", { kty: "oct", k: "AAAA" }],
     ["an RSA key of 1,024 bits", { kty: "RSA", e: "AQAB", n: Buffer.alloc(128, 1).toString("base64url") }],
-    ["an RSA key without a modulus", { kty: "RSA", e: "AQAB" }],
     ["a key of an unknown type", { kty: "AKP" }],
   ])("%s", (_, key) => {
     expect(parseIssuerKeys(toSet(key, good)).map(({ kid }) => kid)).toEqual(["good"]);
     expect(parseIssuerKeys(toSet(key))).toEqual([]);
   });
+});
+
+const malformed: readonly (readonly [string, unknown])[] = [
+  ["null", null],
+  ["a text", "key"],
+  ["a list", [good]],
+  ["a key without a type", { ...good, kty: undefined }],
+  ["a key whose end was cut", { ...good, y: "AAAA" }],
+  ["an RSA key without a modulus", { kty: "RSA", e: "AQAB" }],
+  ["a key for encryption on an unknown curve", { ...good, use: "enc", crv: "P-1" }],
+];
+
+it.each(malformed)("leaves out %s beside a usable key, and refuses a set without one", (_, key) => {
+  expect(parseIssuerKeys(toSet(key, good)).map(({ kid }) => kid)).toEqual(["good"]);
+  expect(() => parseIssuerKeys(toSet({ ...jwk, use: "enc" }, key))).toThrow("one of its keys is malformed");
 });
 
 const ed25519 = generateKeyPairSync("ed25519").publicKey.export({ format: "jwk" }) as JWK;

@@ -5,6 +5,8 @@ import { createLocalJWKSet, type JWK } from "jose";
 const keysMax = 100;
 /** Smallest modulus of an RSA key, in bytes (RFC 7518, section 3.3). */
 const rsaBytesMin = 256;
+/** Types of keys that may verify tokens. */
+const asymmetricTypes: ReadonlySet<string | undefined> = new Set(["RSA", "EC", "OKP"]);
 
 export type KeyLookup = (
   ...args: Parameters<ReturnType<typeof createLocalJWKSet>>
@@ -21,12 +23,17 @@ export interface IssuerKey {
 /**
  * Reads a JWK set (RFC 7517), or one public key in PEM. Leaves out keys that are not for signatures, symmetric keys, keys of unknown types, RSA
  * keys that are too short, and malformed keys: a malformed key without an identifier would otherwise be tried for every token. Of a private key in
- * a set it keeps only the public part. Returns no key if none is left: the issuer has withdrawn the others, whatever the set has instead.
+ * a set it keeps only the public part. Returns no key if none is left and none was malformed: the issuer has withdrawn the others. A malformed key may be what
+ * is left of a usable one, as in an answer that was cut.
  * @throws Error with a message for the operator.
  */
 export function parseIssuerKeys(text: string): readonly IssuerKey[] {
   const all = text.includes("-----BEGIN") ? [jwkOfPem(text)] : parseSet(text);
-  return all.filter((key): key is JWK => isObject(key) && isUsable(key) && isWellFormed(key)).map(toIssuerKey);
+  const wellFormed = all.filter(isWellFormed);
+  const usable = wellFormed.filter(isUsable);
+  if (usable.length === 0 && wellFormed.length < all.length)
+    throw new Error("it has no usable public key for signatures, and at least one of its keys is malformed");
+  return usable.map(toIssuerKey);
 }
 
 function jwkOfPem(text: string): JWK {
@@ -43,10 +50,6 @@ function parseSet(text: string): readonly unknown[] {
   return keys;
 }
 
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
-}
-
 /** The error of `JSON.parse` would quote the text: the log and the health page must not show another file, such as a secret, that the settings name. */
 function parseJson(text: string): unknown {
   try {
@@ -61,12 +64,15 @@ function isUsable({ kty, use, key_ops: operations, n }: JWK): boolean {
   if (use !== undefined && use !== "sig") return false;
   if (operations !== undefined && !(Array.isArray(operations) && operations.includes("verify"))) return false;
   if (kty === "RSA") return typeof n === "string" && Buffer.from(n, "base64url").length >= rsaBytesMin;
-  return kty === "EC" || kty === "OKP";
+  return asymmetricTypes.has(kty);
 }
 
-function isWellFormed(key: JWK): boolean {
+/** Knows no rules for keys of types that cannot verify tokens. */
+function isWellFormed(key: unknown): key is JWK {
+  if (typeof key !== "object" || key === null || !("kty" in key) || typeof key.kty !== "string") return false;
+  if (!asymmetricTypes.has(key.kty)) return true;
   try {
-    createPublicKey({ key, format: "jwk" });
+    createPublicKey({ key: key as JWK, format: "jwk" });
     return true;
   } catch {
     return false;

@@ -7,7 +7,7 @@ import { isKeyUrl } from "./key-source.ts";
 
 /** Pause between two reads of a file with keys. */
 const fileReadEveryMs = 1_000;
-/** Longest pause after a failed read or fetch. */
+/** Longest pause after a failed read or fetch, and while an issuer has no usable key. */
 const retryMs = 5_000;
 /** Pause between two fetches of keys. A key that its issuer removes stays trusted until the next fetch. */
 const fetchEveryMs = 60_000;
@@ -20,13 +20,21 @@ const earlyFetchMs = 5_000;
 const waitingMax = 200;
 /** How long a read may take, in milliseconds, before it counts as failed. A fetch ends earlier, but nothing ends a read of a disk that hangs. */
 const readMsMax = 10_000;
+/**
+ * Shortest time between two reads of which the second confirms that a set has no usable key: an issuer that restarts may publish an empty set for a moment. Less
+ * than `retryMs`, so that the next read after a pause of that length confirms it.
+ */
+const confirmedMs = 4_000;
 /** How long the broker trusts the known keys while it cannot read them again. */
 export const keysTrustedMsMax = 3_600_000;
 
 const unreadable = "the keys of the token's issuer cannot be read at the moment";
 
 const noneUsable =
-  "has no usable public key for signatures: each key is malformed, too short, of an unknown type or for another use, or there is none";
+  "has no usable public key for signatures: each key is too short, of an unknown type or for another use, or there is none";
+
+const unconfirmed =
+  "it has no usable public key for signatures; the known keys count until another read shows the same";
 
 export interface IssuerOptions {
   readonly issuer: string;
@@ -48,7 +56,7 @@ export class Issuer {
   readonly options: IssuerOptions;
   readonly #parts: IssuerDependencies;
   readonly #trouble: ReportedTrouble;
-  /** No trouble with the read: tokens can be judged, by no key. */
+  /** No trouble with the read: tokens can be judged, by no key. Confirmed by a second read. */
   readonly #withdrawal: ReportedTrouble;
   readonly #stopping = new AbortController();
   #running: Promise<void> = Promise.resolve();
@@ -63,6 +71,8 @@ export class Issuer {
   #thumbprints: ReadonlySet<string> = new Set();
   /** When the last successful read began, on the monotonic clock; undefined before the first. */
   #readAt: number | undefined;
+  /** When a read first showed a set without a usable key, on the monotonic clock; undefined once a set has one. */
+  #emptyAt: number | undefined;
   #triedAt = 0;
   #waiting = 0;
   /** Whether the known keys were trusted at the last look. */
@@ -148,7 +158,7 @@ export class Issuer {
     const { signal } = this.#stopping;
     const periodMs = isKeyUrl(this.options.keys) ? fetchEveryMs : fileReadEveryMs;
     for (;;) {
-      const isTroubled = this.#trouble.reason !== undefined;
+      const isTroubled = (this.#trouble.reason ?? this.#withdrawal.reason) !== undefined;
       await pause(this.#parts.clock, isTroubled ? Math.min(periodMs, retryMs) : periodMs, signal);
       if (signal.aborted) return;
       await this.#refresh();
@@ -190,7 +200,9 @@ export class Issuer {
     try {
       const text = await read(this.options.keys, this.#stopping.signal);
       if (this.#stopping.signal.aborted) return; // The read may have hung until long after the stop.
-      if (text !== this.#text) this.#take(parseIssuerKeys(text), text);
+      const keys = text === this.#text ? this.#keys : parseIssuerKeys(text);
+      this.#confirm(keys, startedAt);
+      if (text !== this.#text) this.#take(keys, text);
       this.#readAt = startedAt;
       this.#trouble.done();
       if (this.#keys.length === 0) this.#withdrawal.failed(noneUsable);
@@ -198,6 +210,13 @@ export class Issuer {
     } catch (error) {
       if (!this.#stopping.signal.aborted) this.#trouble.failed(error);
     }
+  }
+
+  /** @throws Error if a set has no usable key, unless an earlier read has shown the same, and none a usable key since. */
+  #confirm(keys: readonly IssuerKey[], startedAt: number): void {
+    if (keys.length > 0) this.#emptyAt = undefined;
+    else this.#emptyAt ??= this.#parts.clock.monotonic();
+    if (this.#emptyAt !== undefined && startedAt - this.#emptyAt < confirmedMs) throw new Error(unconfirmed);
   }
 
   #take(keys: readonly IssuerKey[], text: string): void {
