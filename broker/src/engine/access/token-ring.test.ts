@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { beforeEach, describe, expect, it } from "vitest";
-import type { AccessRule } from "../../domain/access-rule.ts";
+import type { AccessRule, BoundRule } from "../../domain/access-rule.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import { ForwardClock } from "../../lib/forward-clock.ts";
 import type { TokenVerdict } from "../../ports/token-verifier.ts";
@@ -96,6 +96,33 @@ it("caches 10,000 tokens, and verifies an older one again", async () => {
   for (let count = 0; count <= 10_000; count += 1) await ring.authenticate(`a.${count}.c`);
   expect(ring.authenticate("a.1.c")).not.toBeInstanceOf(Promise);
   expect(ring.authenticate("a.0.c")).toBeInstanceOf(Promise);
+});
+
+it.each<[string, (ring: TokenRing) => Promise<void>]>([
+  [
+    "replaces by newer ones",
+    async (ring) => {
+      for (let count = 1; count <= 10_000; count += 1) await ring.authenticate(`a.${count}.c`);
+    },
+  ],
+  [
+    "finds expired",
+    async (ring) => {
+      await clock.advance(60_000);
+      await ring.authenticate("a.0.c");
+    },
+  ],
+])("forgets the decisions about a token that it %s", async (_, drop) => {
+  const ring = ringOf();
+  const principal = await ring.authenticate("a.0.c");
+  if (principal.kind !== "known") throw new Error("the token was refused");
+  const { rules } = principal;
+  const isAllowed = (): boolean => rules.allows("publish", { groupId: "1", topic: "acme/shop/x" });
+  const answers = [isAllowed()];
+  (rules.rules as BoundRule[]).length = 0; // From now on, only a cached decision allows it.
+  answers.push(isAllowed());
+  await drop(ring);
+  expect([...answers, isAllowed()]).toEqual([true, true, false]);
 });
 
 it("refuses a token as busy while 1,000 others are being verified", async () => {

@@ -71,7 +71,7 @@ export class TokenRing {
     const digest = this.#parts.sha256(token);
     const known = this.#known.get(digest);
     if (known !== undefined && this.findFault(known) === undefined) return known;
-    this.#known.delete(digest);
+    this.#drop(digest);
     const verifying = this.#verifying.get(digest);
     if (verifying !== undefined) return verifying;
     if (this.#verifying.size >= verifyingMax) return undecided(`${verifyingMax} tokens are being verified`);
@@ -121,9 +121,15 @@ export class TokenRing {
   #remember(digest: string, principal: Known): void {
     if (this.#known.size >= tokensKeptMax) {
       const [oldest = ""] = this.#known.keys();
-      this.#known.delete(oldest);
+      this.#drop(oldest);
     }
     this.#known.set(digest, principal);
+  }
+
+  /** Also forgets the cached decisions of the token: they would outlast its rules. */
+  #drop(digest: string): void {
+    this.#known.get(digest)?.rules.renew();
+    this.#known.delete(digest);
   }
 }
 
