@@ -5,9 +5,11 @@ import { silentLogger } from "../../lib/logger.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
 import type { Owner } from "./caller.ts";
+import { formatKeyCredential } from "./credential.ts";
 import { KeyRing } from "./key-ring.ts";
 
 const owner = "shop" as Owner; // As a key of a principal without a tenant has it.
+const secret = "s".repeat(43);
 const rules = (...actions: AccessRule["actions"]): readonly AccessRule[] => [{ effect: "allow", actions, filter: "#" }];
 
 let clock: VirtualClock;
@@ -27,7 +29,7 @@ beforeEach(async () => {
 
 async function insert(id: string, roles: readonly string[], expiresAt?: number): Promise<void> {
   const times = { createdAt: 0, expiresAt, revokedAt: undefined };
-  await table.insertApiKey({ id, digest: "", principal: owner, tenant: undefined, roles, ...times }, 10_000);
+  await table.insertApiKey({ id, digest: secret, principal: owner, tenant: undefined, roles, ...times }, 10_000);
 }
 
 const later = (): Promise<void> => clock.advance(1_000);
@@ -57,6 +59,25 @@ it("keeps an owner's rules while its keys change, for as long as their roles are
   found.push(ring.rulesOf(owner)?.rules);
   expect(first).toHaveLength(1);
   expect(found.map((one) => one === first)).toEqual([true, true, true, true, true]);
+});
+
+it("binds the rules of an owner's only key once, for its callers and for the owner", async () => {
+  const id = "0123456789abcdef";
+  await table.revokeApiKey("former", clock.now());
+  await insert(id, ["writer"]);
+  await later();
+  const principal = ring.authenticate(formatKeyCredential({ id, secret }));
+  const found = [ring.rulesOf(owner)];
+  await insert("second", ["writer"]);
+  await later();
+  found.push(ring.rulesOf(owner));
+  await table.revokeApiKey("second", clock.now());
+  await later();
+  found.push(ring.rulesOf(owner));
+  await table.putRole({ name: "writer", rules: rules("subscribe") }, 10);
+  await later();
+  expect(found.map((one) => principal.kind === "known" && one === principal.rules)).toEqual([true, true, true]);
+  expect(allowed()).toEqual(["subscribe"]);
 });
 
 it("makes an owner's rules anew when its keys have other roles, or a role has changed", async () => {

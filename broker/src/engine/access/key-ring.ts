@@ -211,7 +211,9 @@ export class KeyRing {
     if (first === undefined) return undefined;
     const roles = [...new Set(entries.flatMap(({ key }) => key.roles))].toSorted();
     if (known?.roles.length === roles.length && roles.every((role, index) => role === known.roles[index])) return known;
-    return { roles, rules: this.#createRules({ ...first.key, roles }) };
+    // Most owners have one key: its rules are bound once for both. The row of a revoked key may be damaged, and differ from the key's rules.
+    const isOwn = known === undefined && entries.length === 1 && this.#isValid(first.key);
+    return { roles, rules: isOwn ? first.principal.rules : this.#createRules({ ...first.key, roles }) };
   }
 
   #entriesOf(owner: Owner): readonly Entry[] {
