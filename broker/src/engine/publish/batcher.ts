@@ -18,7 +18,7 @@ import type { OpenTopic, OpenTopics } from "./open-topics.ts";
 import { Pacing } from "./pacing.ts";
 import { type IndexedPlace, placesOf } from "./indexed-place.ts";
 import type { NodesView } from "./nodes-view.ts";
-import { notIndexed, toRefusal } from "./refusals.ts";
+import { notIndexed, toAppendRefusal, toRefusal } from "./refusals.ts";
 import { type Probe, SendingTurns } from "./sending-turns.ts";
 
 export interface BatcherOptions {
@@ -94,8 +94,8 @@ export class Batcher {
 
   /**
    * Settles, in a later turn, with SUCCESS when the event's block is final and indexed, with TIMEOUT if that is not known in time, or with an error: 100101,
-   * 100112, 100113 if the chain refused the topic or the account; 100201 if the event fits into no transaction; 200202, 200205 from the ledger; 200300 if the
-   * event waited too long for a transaction.
+   * 100112, 100113 if the chain refused the topic or the account; 100201 if the event fits into no transaction; 200202, 200205 from the ledger; 200207 if this
+   * node's membership ended before the ledger sent the event; 200300 if the event waited too long for a transaction.
    * @throws BrokerError 200300 if the queue is full; 200207 if this node is no member.
    */
   add({ topic, payload, onSettled, claim }: TopicEvent): void {
@@ -312,7 +312,7 @@ export class Batcher {
     try {
       return await this.#inFlight.run(() => this.#append(batches, options), unaborted);
     } catch (error) {
-      this.#refuseAll(batches, error);
+      this.#refuseAll(batches, toAppendRefusal(error));
       return undefined;
     }
   }

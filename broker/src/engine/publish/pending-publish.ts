@@ -8,6 +8,7 @@ import type { KeySession } from "../key-session.ts";
 import { answerAll } from "./answer-all.ts";
 import { type Claim, fenceOf } from "./claim.ts";
 import type { OpenMissing, OpenTopic } from "./open-topics.ts";
+import { hasNotStarted } from "./refusals.ts";
 
 /** A publish with a key. Its topic name, content and extensions have been checked, its key has not. */
 export interface KeyedPublish {
@@ -141,7 +142,7 @@ export class PendingPublish implements Claim {
 
 /** Whether the error means that nothing was published and nothing will be, so that the key can be freed. After any other error, a repeat asks the ledger. */
 export function isSurelyUnpublished(error: unknown): boolean {
-  return unpublishedErrors.some((name) => isBrokerError(error, name));
+  return hasNotStarted(error) || unpublishedErrors.some((name) => isBrokerError(error, name));
 }
 
 const unpublishedErrors = [

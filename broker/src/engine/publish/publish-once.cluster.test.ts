@@ -181,6 +181,31 @@ it("a publish that its node began while it had no membership succeeds at another
   await expectRepeatable(refused);
 });
 
+it("a publish whose node lost its membership before the ledger sent it is refused with 200207, and succeeds at another node", async () => {
+  let isSlow = false;
+  const toLedger = (ledger: Ledger, index: number): Ledger => {
+    const append = ledger.append.bind(ledger);
+    ledger.append = async (...call) => {
+      if (index === 0 && isSlow) await new Promise<void>((resolve) => void cluster.clock.after(9_000, resolve));
+      return append(...call);
+    };
+    return ledger;
+  };
+  await start(2, { toLedger });
+  for (const index of [0, 1]) await send(index, `w${index}`);
+  isSlow = true;
+  const refused = submit(0, "k");
+  const { key: _, ...plain } = callOf("plain");
+  const outcomes: PublishOutcome[] = [];
+  cluster.node(0).broker.submit(plain, (outcome) => outcomes.push(outcome)); // In the same transaction.
+  await cluster.clock.advance(100);
+  cluster.node(0).gate.cut("refused");
+  await cluster.clock.advance(10_000);
+  const refusal = { status: "REFUSED", error: { code: 200_207 } };
+  expect([refused.outcome, ...outcomes]).toMatchObject([refusal, refusal]);
+  await expectRepeatable(refused);
+});
+
 it("publishes an event once if a client repeats the request while its node frees a key whose record got no answer", async () => {
   await startWarm();
   submit(0, "k");

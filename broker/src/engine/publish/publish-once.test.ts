@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { createMemoryLedger } from "../../ledger/memory/memory-ledger.ts";
 import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
-import type { Ledger } from "../../ports/ledger.ts";
+import { type Ledger, MayNotStartError } from "../../ports/ledger.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { PublishCall, PublishOutcome, PublishResult } from "../broker.ts";
 import { keyedCall, keyedTopic, refusal, sendKeyed } from "../testing/keyed-publish.ts";
@@ -45,7 +45,7 @@ function traced(span: number): PublishCall {
 function createFailingChain(clock = new VirtualClock()) {
   const chain = new MemoryChain({ clock });
   const ledger = createMemoryLedger({ groupId: defaultGroupId, chain });
-  const state: { next: "commit" | "commit, then time out" | "time out" | "refuse"; appends: number } = {
+  const state: { next: "commit" | "commit, then time out" | "time out" | "refuse" | "forbid"; appends: number } = {
     next: "commit",
     appends: 0,
   };
@@ -55,6 +55,7 @@ function createFailingChain(clock = new VirtualClock()) {
     const { next } = state;
     state.next = "commit";
     if (next === "refuse") throw new BrokerError("transactionFailed");
+    if (next === "forbid") throw new BrokerError("transactionFailed", { cause: new MayNotStartError() });
     const outcomes = next === "time out" ? [] : await ledger.append(batches, signal);
     if (next !== "commit") throw new BrokerError("transactionTimeout");
     return outcomes;
@@ -184,11 +185,14 @@ describe("a publish with a key", () => {
     expect((await send({ ...own, key: undefined })).status).toBe("SUCCESS");
   });
 
-  it("releases its key after a refusal that says that nothing was published", async () => {
+  it.each([
+    ["refuse", "transactionFailed"],
+    ["forbid", "storeUnreachable"],
+  ] as const)("releases its key after a refusal that says that nothing was published: %s, %s", async (next, name) => {
     const { chain, append, state } = createFailingChain();
     await start({ chain, append });
-    state.next = "refuse";
-    await expect(send(call("k", "first"))).rejects.toEqual(refusal("transactionFailed"));
+    state.next = next;
+    await expect(send(call("k", "first"))).rejects.toEqual(refusal(name));
     expect((await send(call("k", "second"))).status).toBe("SUCCESS");
     expect(published()).toEqual(["second"]);
   });

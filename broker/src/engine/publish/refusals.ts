@@ -1,5 +1,5 @@
 import { BrokerError, isBrokerError } from "@stele/wire";
-import type { BatchOutcome } from "../../ports/ledger.ts";
+import { type BatchOutcome, MayNotStartError } from "../../ports/ledger.ts";
 
 /** The error for the callers of a batch that was not committed. */
 export function toRefusal(outcome: Exclude<BatchOutcome, { status: "committed" }> | undefined): BrokerError {
@@ -18,6 +18,18 @@ export function toRefusal(outcome: Exclude<BatchOutcome, { status: "committed" }
 /** The error for a committed batch that the index does not have. */
 export function notIndexed(blockNumber: number, cause?: unknown): BrokerError {
   return new BrokerError("transactionTimeout", { details: `block ${blockNumber} is not indexed yet`, cause });
+}
+
+/** The error for the callers of an append that threw. A node whose membership ended before it sent refuses like one that is no member: 200207. */
+export function toAppendRefusal(error: unknown): unknown {
+  if (!hasNotStarted(error)) return error;
+  const details = "the membership of this node ended before the transaction was sent";
+  return new BrokerError("storeUnreachable", { details, cause: error.cause });
+}
+
+/** Whether the ledger sent nothing, because this node's membership had ended. */
+export function hasNotStarted(error: unknown): error is BrokerError {
+  return isBrokerError(error) && error.cause instanceof MayNotStartError;
 }
 
 /** Whether the callers get TIMEOUT for the error: the transaction was sent, and its outcome is not known in time. */

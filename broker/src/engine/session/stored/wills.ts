@@ -4,7 +4,6 @@ import { sessionMarks } from "../../../domain/session-filter.ts";
 import type { BoundedLog } from "../../../lib/bounded-log.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import type { Clock } from "../../../ports/clock.ts";
-import { MayNotStartError } from "../../../ports/ledger.ts";
 import type { Access } from "../../access/access.ts";
 import type { Caller } from "../../access/caller.ts";
 import { CountedOpening, type TopicQuota } from "../../access/topic-quota.ts";
@@ -124,8 +123,6 @@ export class Wills {
 
 const unaborted = new AbortController().signal;
 
-/** A MayNotStartError means that the node lost its membership: once it is a member again, it publishes the will. */
 function isPassingError(error: unknown): boolean {
-  if (isBrokerError(error) && error.cause instanceof MayNotStartError) return true;
   return passing.some((one) => isBrokerError(error, one));
 }
