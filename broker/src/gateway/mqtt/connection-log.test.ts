@@ -1,19 +1,26 @@
 import { connect as connectTls } from "node:tls";
+import { BrokerError } from "@stele/wire";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { type LogFields, type Logger, silentLogger } from "../../lib/logger.ts";
+import type { Ledger } from "../../ports/ledger.ts";
 import { connectionLinesMax } from "../shared/connection/limits.ts";
-import { MqttWorld } from "./testing/mqtt-world.ts";
+import { MqttWorld, type MqttWorldOptions } from "./testing/mqtt-world.ts";
 import { RawClient } from "./testing/raw-client.ts";
 
 let lines: (readonly [message: string, fields: LogFields | undefined])[];
 let world: MqttWorld;
 beforeEach(async () => {
   lines = [];
-  const note = (message: string, fields?: LogFields): void => void lines.push([message, fields]);
-  const logger: Logger = { ...silentLogger, info: note, warn: note };
-  world = await MqttWorld.start({ logger, connectionsMax: 2 });
+  world = await start();
 });
 afterEach(() => world.stop());
+
+const note = (message: string, fields?: LogFields): void => void lines.push([message, fields]);
+
+function start(options: MqttWorldOptions = {}): Promise<MqttWorld> {
+  const logger: Logger = { ...silentLogger, info: note, warn: note };
+  return MqttWorld.start({ logger, connectionsMax: 2, ...options });
+}
 
 const address = "127.0.0.1";
 
@@ -41,6 +48,23 @@ it("logs the client whose publish of QoS 0 is refused, and the reason", async ()
   const reason: unknown = expect.stringContaining("invalid character");
   const fields = { topic: "ümlaut", code: 100106, reason, clientId: "meter", address };
   expect(lines).toEqual([["MQTT publish of QoS 0 refused", fields]]);
+});
+
+it.each([
+  ["of an unknown outcome", "transactionTimeout", "its outcome is unknown"],
+  ["that met no reachable store", "storeUnreachable", "200207 the broker's database cannot be reached"],
+] as const)("logs why a publish %s ends the connection", async (_, name, why) => {
+  await world.stop();
+  const change = (ledger: Ledger): void => {
+    ledger.append = () => Promise.reject(new BrokerError(name));
+  };
+  world = await start({ change });
+  await world.broker.open({ topic: "a", groupId: undefined });
+  const client = await RawClient.connect(world.port, 4, { clientId: "meter" });
+  client.send({ cmd: "publish", topic: "a", payload: "x", qos: 1, messageId: 1 });
+  await client.closed;
+  const reason = `a publish, or its release, can be neither acknowledged nor refused: ${why}`;
+  expect(lines).toContainEqual(["MQTT connection ended", { reason, clientId: "meter", address }]);
 });
 
 it("logs that another connection took the session over", async () => {

@@ -215,8 +215,7 @@ export class Connection {
         const reasonCode = isKnown ? reason.success : reason.packetIdNotFound;
         this.#write(encodeAcknowledgement("pubcomp", { packetId, reasonCode }, version));
       },
-      onUnknown: () =>
-        this.#end("a publish, or its release, can be neither acknowledged nor refused", reason.unspecified),
+      onUnknown: (error) => this.#endUnanswered(error),
       onLost: (topic, error) => this.#parts.losses.lost(topic, error, this.#toNames(clientId)),
     });
     if (!this.#intake.isClosed) this.#watchSilence(accepted.keepAliveSeconds);
@@ -339,6 +338,11 @@ export class Connection {
     const encode = (properties: Properties): Buffer =>
       encodeAcknowledgement(type, { packetId, reasonCode, properties }, opened.version);
     this.#write(encodeWithReason(encode, reasonString, packetBytesMax));
+  }
+
+  #endUnanswered(error?: BrokerError): void {
+    const why = error === undefined ? "its outcome is unknown" : `${error.code} ${error.message}`;
+    this.#end(`a publish, or its release, can be neither acknowledged nor refused: ${why}`, reason.unspecified);
   }
 
   #fail(error: unknown): void {

@@ -11,8 +11,8 @@ import { type Answer, Inbound, type InboundParts } from "./inbound.ts";
 const submitted = new Map<string, OnSettled>();
 /** The calls of these publishes. */
 const calls = new Map<string, PublishCall>();
-/** What the connections answered, `unknown` for the end of a connection. */
-let answers: (Answer | "unknown")[] = [];
+/** What the connections answered, `unknown` for the end of a connection, with the code of the error if there is one. */
+let answers: (Answer | "unknown" | `unknown ${number}`)[] = [];
 beforeEach(() => {
   submitted.clear();
   calls.clear();
@@ -46,7 +46,7 @@ function connect(
     settings: { extensionPrefix: "svc-", receiveMax: 10, topicAliasMax: 0, qos0: "commit" },
     onAnswer: (answer) => answers.push(answer),
     onReleased: unused,
-    onUnknown: () => answers.push("unknown"),
+    onUnknown: (error) => answers.push(error === undefined ? "unknown" : `unknown ${error.code}`),
     onLost: unused,
     ...own,
   });
@@ -105,7 +105,7 @@ it.each([1, 2] as const)(
     submitted.get("one")?.({ status: "REFUSED", error: new BrokerError("storeUnreachable") });
     inbound.close();
     submitted.get("two")?.({ status: "REFUSED", error: new BrokerError("storeUnreachable") });
-    expect(answers).toEqual(["unknown"]);
+    expect(answers).toEqual(["unknown 200207"]);
   },
 );
 
@@ -160,7 +160,7 @@ it("ends the connection if the store cannot free the key of a released publish: 
   });
   void inbound.release(1);
   await setImmediate();
-  expect(answers).toEqual(["unknown"]);
+  expect(answers).toEqual(["unknown 200207"]);
 });
 
 it("publishes a packet identifier of QoS 2 again once its earlier publish was refused", () => {

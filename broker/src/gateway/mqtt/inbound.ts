@@ -37,8 +37,8 @@ export interface InboundParts {
   readonly onAnswer: (answer: Answer) => void;
   /** Called when the client may use a QoS 2 packet identifier for another publish. */
   readonly onReleased: (release: { readonly packetId: number; readonly isKnown: boolean }) => void;
-  /** Called when a publish or release can be neither acknowledged nor refused: its outcome is unknown, or only this node cannot take it now. */
-  readonly onUnknown: () => void;
+  /** Called when a publish or release can be neither acknowledged nor refused: because of `error`, which may pass, or because its outcome is unknown. */
+  readonly onUnknown: (error?: BrokerError) => void;
   /** Called when a publish of QoS 0, which gets no answer, was refused. */
   readonly onLost: (topic: string, error: BrokerError) => void;
 }
@@ -195,8 +195,8 @@ export class Inbound {
     try {
       const wasTaken = await broker.release(caller, { groupId, session: session.keys, key: String(packetId) });
       onReleased({ packetId, isKnown: isKnown || wasTaken });
-    } catch {
-      onUnknown();
+    } catch (error) {
+      onUnknown(toBrokerError(error));
     } finally {
       this.#releases -= 1;
     }
@@ -311,7 +311,7 @@ export class Inbound {
     }
     if (this.#isClosed) return;
     const error = outcome.status === "REFUSED" ? toBrokerError(outcome.error) : undefined;
-    if (outcome.status === "TIMEOUT" || isBrokerError(error, "storeUnreachable")) return onUnknown();
+    if (outcome.status === "TIMEOUT" || isBrokerError(error, "storeUnreachable")) return onUnknown(error);
     if (error === undefined) return onAnswer({ packetId, qos, reasonCode: reason.success, error });
     const reasonCode = isBrokerError(error, "topicNotExist") ? reason.topicNameInvalid : toReasonCode(error);
     onAnswer({ packetId, qos, reasonCode, error });
