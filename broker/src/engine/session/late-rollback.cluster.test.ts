@@ -12,9 +12,9 @@ import { TestCluster } from "../testing/test-cluster.ts";
 async function connect(
   cluster: TestCluster,
   node: number,
-  { expiryMs = 600_000, peer = new RecordingPeer(), windowMax = 10, isExact = false } = {},
+  { expiryMs = 600_000, peer = new RecordingPeer(), windowMax = 10, isExact = false, key = "c" } = {},
 ): Promise<{ readonly attachment: Attachment; readonly peer: RecordingPeer }> {
-  const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, will: undefined } as const;
+  const request = { groupId: undefined, protocol: "MQTT", key, isClean: false, will: undefined } as const;
   const rest = { windowMax, expiryMs, onConnected: () => {} };
   const attachment = await cluster.run(cluster.node(node).broker.attach({ ...request, ...rest }, peer));
   await subscribe(cluster, attachment, isExact ? 2 : 1);
@@ -26,14 +26,17 @@ async function subscribe(cluster: TestCluster, attachment: Attachment, qos: 1 | 
   await cluster.run(attachment.subscribe([{ ...options, filter: parseTopicFilter("a") }]));
 }
 
-/** Makes reads of sessions slow. */
-function delayReads({ clock, shared: { store } }: TestCluster): void {
+/** Makes reads of sessions slow. Returns the number of reads of each session. */
+function delayReads({ clock, shared: { store } }: TestCluster): ReadonlyMap<string, number> {
+  const reads = new Map<string, number>();
   const findSession = store.sessions.findSession.bind(store.sessions);
   store.sessions.findSession = async (id) => {
+    reads.set(id, (reads.get(id) ?? 0) + 1);
     const found = await findSession(id);
     await new Promise<void>((resolve) => void clock.after(1_000, resolve));
     return found;
   };
+  return reads;
 }
 
 const textsOf = ({ deliveries }: RecordingPeer) =>
@@ -231,5 +234,24 @@ it("a client of QoS 2 gets the releases of removed events whose repeats still wa
   for (let count = 0; count < 4; count += 1) cluster.chain.sealEmpty();
   await cluster.clock.advance(3_000);
   expect(second.peer.released).toEqual(tickets.slice(1));
+  await cluster.stopAll();
+});
+
+it("a node reads a session once after two reorgs, unless its read after the first had begun", async () => {
+  const cluster = await TestCluster.start(2);
+  await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
+  const follower = await cluster.findFollower();
+  for (const text of ["1", "2", "3"]) await cluster.run(cluster.publish(follower, "a", text));
+  const keys = Array.from({ length: 20 }, (_, index) => `c${index}`);
+  for (const key of keys) await connect(cluster, follower, { key });
+  await cluster.clock.advance(1_000);
+  const reads = delayReads(cluster);
+  for (let reorgs = 0; reorgs < 2; reorgs += 1) {
+    cluster.chain.cutBack(cluster.chain.head - 1);
+    cluster.chain.sealEmpty();
+    await cluster.clock.advance(400);
+  }
+  await cluster.clock.advance(20_000);
+  expect([reads.size, [...reads.values()].filter((count) => count > 1).length]).toEqual([keys.length, 4]);
   await cluster.stopAll();
 });

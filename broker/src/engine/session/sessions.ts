@@ -154,14 +154,13 @@ export class Sessions implements Readers {
   restart(groupId: GroupId, keptUpTo: Position): void {
     this.#stopped.delete(groupId);
     const all = this.#of(groupId);
-    for (const session of all) {
-      if (!this.#parts.isShared) session.restart();
-      else {
-        session.cutBack(keptUpTo);
-        void this.#laterReads.readUntilDone(session);
-      }
+    if (this.#parts.isShared) {
+      for (const session of all) session.cutBack(keptUpTo);
+      this.#laterReads.readAll(all);
+    } else {
+      for (const session of all) session.restart();
+      void readOnEach(all, this.#parts.slices);
     }
-    if (!this.#parts.isShared) void readOnEach(all, this.#parts.slices);
     this.#sharesOf(groupId).restart();
   }
 
