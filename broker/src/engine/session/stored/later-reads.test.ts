@@ -18,10 +18,11 @@ function createReads(): { readonly reads: LaterReads; readonly begun: readonly s
     begun.push(id);
     await new Promise<void>((resolve) => void clock.after(10, resolve));
   };
-  const known = {
-    group: { id: "1", progress: { generation: 0, version: 0 }, findGeneration: async () => 0 },
-    peer: { ended: () => {} },
-  } as unknown as Connected; // All fields that LaterReads reads.
+  const progress = { generation: 0, version: 0 };
+  const find = ({ id }: Session): Connected => {
+    const group = { id: id.startsWith("other") ? "2" : "1", progress, findGeneration: async () => 0 };
+    return { group, peer: { ended: () => {} } } as unknown as Connected; // All fields that LaterReads reads.
+  };
   const reads = new LaterReads({
     clock,
     logger: silentLogger,
@@ -30,7 +31,7 @@ function createReads(): { readonly reads: LaterReads; readonly begun: readonly s
     isShared: true,
     nodeId: () => undefined,
     store: withSessions(createMemoryStore(), { findSession }),
-    find: () => known,
+    find,
     isStopped: () => false,
     end: async () => {},
     release: () => {},
@@ -39,10 +40,8 @@ function createReads(): { readonly reads: LaterReads; readonly begun: readonly s
   return { reads, begun };
 }
 
-const all = Array.from(
-  { length: 30 },
-  (_, id) => ({ id: String(id), key: { epoch: 0 }, filterSet: { version: 0 } }) as unknown as Session, // As above.
-);
+const sessionOf = (id: string): Session => ({ id, key: { epoch: 0 }, filterSet: { version: 0 } }) as unknown as Session; // As above.
+const all = Array.from({ length: 30 }, (_, index) => sessionOf(String(index)));
 
 it("reads each session once more, not twice, if all may have changed twice while the store is slow", async () => {
   const { reads, begun } = createReads();
@@ -67,4 +66,11 @@ it("reads a session that a hint names at once, before the others that may have c
   if (last !== undefined) void reads.readUntilDone(last);
   await clock.settle();
   expect(begun).toEqual(["0", "1", "2", "3", "29"]);
+});
+
+it("reads the sessions of a group while those of another group wait", async () => {
+  const { reads, begun } = createReads();
+  reads.readAll([...all, sessionOf("other")]);
+  await clock.advance(5);
+  expect(begun).toEqual(["0", "1", "2", "3", "other"]);
 });

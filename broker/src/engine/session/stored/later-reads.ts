@@ -2,6 +2,7 @@ import type { GroupId } from "../../../domain/group-id.ts";
 import type { BoundedLog } from "../../../lib/bounded-log.ts";
 import type { CancelSignal } from "../../../lib/cancellation.ts";
 import { pause } from "../../../lib/pause.ts";
+import { perKey } from "../../../lib/per-key.ts";
 import type { Connected } from "../connected.ts";
 import { ownerNow } from "../connected.ts";
 import type { Session } from "../session.ts";
@@ -9,7 +10,7 @@ import type { SessionsParts } from "../session-parts.ts";
 import { createSessionLog } from "./session-log.ts";
 import { StoreTurns, storeTurnsMax } from "./store-turns.ts";
 
-/** Maximum number of sessions that {@link LaterReads.readAll} reads at once: at least one turn is left to each group for a session that a hint names. */
+/** Maximum number of sessions of a group that {@link LaterReads.readAll} reads at once: at least one turn is left for a session that a hint names. */
 const readersMax = storeTurnsMax - 1;
 
 export interface LaterReadsParts
@@ -27,14 +28,19 @@ export interface LaterReadsParts
   readonly checkReturned: (groupId: GroupId) => void;
 }
 
+/** The reads of a group's sessions for {@link LaterReads.readAll}. */
+interface Round {
+  /** Sessions whose read has not begun. */
+  readonly unread: Set<Session>;
+  readers: number;
+}
+
 /** Reads the rows of connected sessions again, after a rollback or a change by another node. */
 export class LaterReads {
   readonly #parts: LaterReadsParts;
   readonly #log: BoundedLog;
   readonly #turns = new StoreTurns();
-  /** Sessions of {@link readAll} whose read has not begun. */
-  readonly #unread = new Set<Session>();
-  #readers = 0;
+  readonly #roundOf = perKey<GroupId, Round>(() => ({ unread: new Set(), readers: 0 }));
 
   constructor(parts: LaterReadsParts) {
     this.#parts = parts;
@@ -43,17 +49,22 @@ export class LaterReads {
 
   /** As {@link readUntilDone}, for all of many sessions. A session that still waits for an earlier call is read once for both calls. */
   readAll(sessions: Iterable<Session>): void {
-    for (const session of sessions) this.#unread.add(session);
-    while (this.#readers < readersMax && this.#unread.size > 0) void this.#readUnread();
+    for (const session of sessions) {
+      const known = this.#parts.find(session);
+      if (known === undefined) continue;
+      const round = this.#roundOf(known.group.id);
+      round.unread.add(session);
+      if (round.readers < readersMax) void this.#readUnread(round);
+    }
   }
 
-  async #readUnread(): Promise<void> {
-    this.#readers += 1;
-    for (const session of this.#unread) {
-      this.#unread.delete(session);
+  async #readUnread(round: Round): Promise<void> {
+    round.readers += 1;
+    for (const session of round.unread) {
+      round.unread.delete(session);
       await this.readUntilDone(session);
     }
-    this.#readers -= 1;
+    round.readers -= 1;
   }
 
   /** Retries until the row is read, the connection has ended or the broker stops. Never rejects. */
