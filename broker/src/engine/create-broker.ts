@@ -287,7 +287,11 @@ class Engine implements RunningBroker {
   #sharedOptions(): Required<Pick<GroupOptions, "isShared">> & Pick<GroupOptions, "nodes"> {
     const { cluster } = this.#options;
     if (cluster === undefined) return { isShared: false };
-    return { isShared: true, nodes: createNodesView(cluster.coordinator, () => this.#cluster?.member) };
+    const member = (): Cluster["member"] => {
+      if (this.#cluster === undefined) throw new Error("the constructor has not ended");
+      return this.#cluster.member;
+    };
+    return { isShared: true, nodes: createNodesView(cluster.coordinator, member) };
   }
 
   #nodeHealth(): NodeHealth | undefined {

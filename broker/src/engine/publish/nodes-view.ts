@@ -23,17 +23,18 @@ interface Member {
   nodeId(): NodeId;
 }
 
+/** `member` returns this node. The view of groups is made before the node can join. */
 export function createNodesView(
   coordinator: Pick<Coordinator, "listSigners" | "listNodes">,
-  findMember: () => Member | undefined,
+  member: () => Member,
 ): NodesView {
   return {
     listSigners: (groupId) => coordinator.listSigners(groupId),
     listMembers: async () => (await coordinator.listNodes()).map(({ id }) => id),
-    nodeId: () => findMember()?.current?.nodeId,
-    checkMembership: () => void findMember()?.nodeId(),
+    nodeId: () => member().current?.nodeId,
+    checkMembership: () => void member().nodeId(),
     mayStart: () => {
-      const membership = findMember()?.current;
+      const membership = member().current;
       return () => membership?.isLive() === true;
     },
   };
