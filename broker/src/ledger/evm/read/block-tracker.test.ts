@@ -27,6 +27,27 @@ class CountingNode extends FakeNode {
   }
 }
 
+/** A chain node that is busy for some searches for logs, and the number of blocks of each search. */
+class BusyNode extends CountingNode {
+  busyFor = 0;
+  readonly spans: number[] = [];
+
+  override async requestAll(calls: Parameters<FakeNode["requestAll"]>[0]): Promise<readonly unknown[]> {
+    return Promise.all(calls.map(async (call) => this.request(call)));
+  }
+
+  override async request(call: Parameters<FakeNode["request"]>[0]): Promise<unknown> {
+    const { fromBlock, toBlock } = (call.params?.[0] ?? {}) as { fromBlock?: string; toBlock?: string }; // The ledger sends these fields.
+    if (call.method !== "eth_getLogs" || fromBlock === undefined) return super.request(call);
+    this.spans.push(Number(toBlock) - Number(fromBlock) + 1);
+    this.busyFor -= 1;
+    if (this.busyFor < 0) return super.request(call);
+    throw Object.assign(new Error("limit exceeded: too many calls of the chain are waiting, try later"), {
+      code: -32005,
+    });
+  }
+}
+
 /** Has the endpoint serve this chain. */
 function serve(endpoint: HttpNode, chain: FakeNode): void {
   endpoint.takesBatches = false;
@@ -123,6 +144,21 @@ describe("a block tracker", () => {
     await clock.advance(1000);
     expect(marks).toEqual([7]);
     expect(node.headers).toEqual(["0x6"]);
+  });
+
+  it("asks a busy endpoint again for as many blocks", async () => {
+    const busy = new BusyNode(registry);
+    node = busy;
+    rpc = new Rpc(node);
+    await start("latest");
+    for (let mark = 1; mark <= 200; mark += 1) node.seal([mark]);
+    busy.busyFor = 4;
+    tracker.onHead(await rpc.header("latest"));
+    await clock.advance(10_000);
+    expect(tracker.tail).toBe(200);
+    const [first = 0] = busy.spans;
+    expect(first).toBeGreaterThan(1);
+    expect(busy.spans.slice(0, 5)).toEqual(Array.from({ length: 5 }, () => first));
   });
 
   it("counts confirmations by heads of its own chain only, after the endpoint has served another chain", async () => {

@@ -349,16 +349,17 @@ export class BlockTracker {
   }
 
   /**
-   * Shrinks the range for the next attempt, since another account's logs may be too many for the endpoint. Pauses, unless the endpoint refused a
-   * range of several blocks.
+   * Shrinks the range for the next attempt, since another account's logs may be too many for the endpoint; but not if the endpoint did not process the
+   * request, as when it is busy. Pauses, unless the endpoint refused a range of several blocks.
    */
   async #recover(
     error: unknown,
     { from, stall, size, ended, attempt }: ReadingAt & { readonly attempt: number },
   ): Promise<void> {
-    if (error instanceof RpcFailure && error.kind === "range-refused" && size.onRefusal()) return;
+    const kind = error instanceof RpcFailure ? error.kind : undefined;
+    if (kind === "range-refused" && size.onRefusal()) return;
     if (ended.aborted) return;
-    size.onLost();
+    if (kind !== "unreached") size.onLost();
     stall.failed(`block ${from}`, error);
     await pause(this.#options.clock, backoffDelayMs(attempt, { ...retryLimits, fraction: 1 }), ended);
   }
