@@ -2,7 +2,7 @@ import type { Worker } from "node:worker_threads";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
 import { EXIT_WAIT_MS_MAX } from "./limits.ts";
 
-/** Flags of a thread, in memory that it shares with its owner. A thread starts with native calls: those that load an addon and open the file. */
+/** Flags of a thread, in memory that it shares with its owner. A thread starts with a native call: it loads an addon. */
 const IN_CALL = 1;
 const ENDING = 2;
 
@@ -45,12 +45,12 @@ export class NativeCalls {
     Atomics.wait(this.#flags, 0, IN_CALL | ENDING, EXIT_WAIT_MS_MAX);
   }
 
-  /** The thread calls this once it has started: from then on, all its native calls must go through `run`. */
+  /** The thread calls this if it will make no native call: an owner that exits at once need not wait. */
   started(): void {
     if ((Atomics.and(this.#flags, 0, ~IN_CALL) & ENDING) !== 0) this.#exit();
   }
 
-  /** Runs a native call in the thread. */
+  /** Runs a native call in the thread. Once an addon is loaded, all native calls must go through here. */
   run<Result>(call: () => Result): Result {
     if ((Atomics.or(this.#flags, 0, IN_CALL) & ENDING) !== 0) this.#exit();
     try {
@@ -67,12 +67,11 @@ export class NativeCalls {
   }
 }
 
-/** Lets all later calls of a thread to its open database run as native calls. */
+/** Lets the later calls of a thread to an open database run as native calls: those of the methods below. Use no others. */
 export function guardCalls(database: DatabaseSyncInstance, calls: NativeCalls): DatabaseSyncInstance {
   const exec = database.exec.bind(database);
   const prepare = database.prepare.bind(database);
   const close = database.close.bind(database);
-  calls.started();
   return Object.defineProperties(database, {
     exec: { value: (sql: string) => calls.run(() => exec(sql)) },
     prepare: {

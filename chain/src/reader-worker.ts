@@ -5,7 +5,7 @@ import { READER_ANSWER_BYTES_MAX } from "./limits.ts";
 import type { FromReader, ReaderData, ReaderSettings, ToReader } from "./messages.ts";
 import { ChainSnapshot, type SnapshotParts } from "./reader/chain-snapshot.ts";
 import { HistoryFollower } from "./reader/history-follower.ts";
-import { guardCalls, NativeCalls } from "./native-calls.ts";
+import { NativeCalls } from "./native-calls.ts";
 import { dispatchRead } from "./rpc/dispatch.ts";
 import { ProviderRpcError, RPC_ERROR_CODES, toErrorMessage } from "./rpc-error.ts";
 import { CheckedSource } from "./state/checked-source.ts";
@@ -32,7 +32,7 @@ class Reader {
   }
 
   static async create(settings: ReaderSettings, nativeCalls: NativeCalls): Promise<Reader> {
-    const database = new ChainDatabase(guardCalls(await openForReading(settings.file), nativeCalls));
+    const database = new ChainDatabase(await openForReading(settings.file, nativeCalls));
     const simulator = await Simulator.create({
       chainId: settings.chainId,
       view: new StateView(new CheckedSource(database), emptyTrieRoot),

@@ -1,7 +1,7 @@
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import { ChainFileError } from "../chain-file-error.ts";
 import type { WorkerSettings } from "../messages.ts";
-import { guardCalls, type NativeCalls } from "../native-calls.ts";
+import type { NativeCalls } from "../native-calls.ts";
 import { ChainDatabase } from "../storage/chain-database.ts";
 import { HeadFile } from "../storage/head-file.ts";
 import { explain, isInMemory, openDatabase } from "../storage/open-database.ts";
@@ -27,8 +27,8 @@ export async function openChainDatabase(settings: WorkerSettings, calls: NativeC
 
 async function openTables(settings: WorkerSettings, calls: NativeCalls): Promise<ChainDatabase> {
   const { file, filePagesMax } = settings;
-  const owned = await openDatabase(file);
-  const database = guardCalls(owned.database, calls);
+  const owned = await openDatabase(file, calls);
+  const { database } = owned;
   try {
     prepareTables(database, file);
     if (filePagesMax !== undefined) database.exec(`PRAGMA max_page_count = ${filePagesMax}`);

@@ -274,8 +274,16 @@ export class ChainDatabase implements StateDatabase {
       statements();
       this.#database.exec("COMMIT");
     } catch (error) {
-      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+      this.#rollBack();
       throw error;
+    }
+  }
+
+  #rollBack(): void {
+    try {
+      this.#database.exec("ROLLBACK");
+    } catch {
+      // SQLite has rolled back by itself, as on a full disk. `isTransaction` would say so, but in a call that `guardCalls` does not know.
     }
   }
 

@@ -6,6 +6,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { DatabaseSync, type StatementSyncInstance } from "@photostructure/sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { NativeCalls } from "../native-calls.ts";
 import { openDatabase, type OwnedDatabase } from "./open-database.ts";
 
 let folder: string;
@@ -32,12 +33,37 @@ it("openDatabase opens a file whose creation a power loss cut short, and rolls t
   const file = join(folder, "chain.sqlite");
   cutShort(file);
   expect(statSync(`${file}-journal`).size).toBeGreaterThan(0);
-  const { database, close } = await openDatabase(file);
+  const { database, close } = await openDatabase(file, new NativeCalls());
   try {
     expect(database.prepare("SELECT hex(content) AS content FROM rows").all()).toMatchObject([{ content: "01" }]);
   } finally {
     close();
   }
+});
+
+/** Counts the native calls. */
+class CountedCalls extends NativeCalls {
+  count = 0;
+
+  override run<Result>(call: () => Result): Result {
+    this.count += 1;
+    return super.run(call);
+  }
+}
+
+it("every call of the database, its guard and its lock is a native call", async () => {
+  const file = join(folder, "chain.sqlite");
+  await killed(file);
+  const calls = new CountedCalls();
+  const { database, close } = await openDatabase(file, calls);
+  expect(calls.count).toBeGreaterThan(3);
+  const count = (use: () => unknown): number => {
+    calls.count = 0;
+    use();
+    return calls.count;
+  };
+  expect(count(() => database.prepare("SELECT 1").all())).toBe(2);
+  expect(count(() => close())).toBe(3);
 });
 
 const collectGarbage = createGarbageCollection();
@@ -50,7 +76,7 @@ function createGarbageCollection(): () => void {
 /** Makes a database whose only table is still in the log, as after a kill. */
 async function killed(file: string): Promise<void> {
   const source = join(folder, "live.sqlite");
-  const { database, close } = await openDatabase(source);
+  const { database, close } = await openDatabase(source, new NativeCalls());
   database.exec("CREATE TABLE rows (content BLOB)");
   copyFileSync(source, file);
   copyFileSync(`${source}-wal`, `${file}-wal`);
@@ -71,7 +97,7 @@ describe("a file that the opening process did not accept", () => {
       const before = [file, `${file}-wal`].map((path) => readFileSync(path));
       const statements = new Set<StatementSyncInstance>();
       const refuse = async (): Promise<void> => {
-        const owned = await openDatabase(file);
+        const owned = await openDatabase(file, new NativeCalls());
         statements.add(owned.database.prepare("SELECT * FROM rows"));
         end(owned);
       };

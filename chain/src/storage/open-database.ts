@@ -2,6 +2,7 @@ import { type Stats, statSync } from "node:fs";
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import { ChainFileError } from "../chain-file-error.ts";
 import { BUSY_TIME_MS_MAX, LOG_BYTES_MAX } from "../limits.ts";
+import { guardCalls, type NativeCalls } from "../native-calls.ts";
 
 /** A database, and the lock that keeps other processes from writing it. */
 export interface OwnedDatabase {
@@ -22,18 +23,19 @@ export interface CloseOptions {
  * Opens the file for writing, for one chain alone. Threads of this process may read it meanwhile, so the database itself is not locked. Instead, SQLite's
  * exclusive mode on a lock file beside it holds a lock of the operating system. The lock ends with the process, however the process ends.
  */
-export async function openDatabase(file: string): Promise<OwnedDatabase> {
-  const lock = isInMemory(file) ? undefined : await openLocked(file);
+export async function openDatabase(file: string, calls: NativeCalls): Promise<OwnedDatabase> {
+  const lock = isInMemory(file) ? undefined : await openLocked(file, calls);
   let guard: DatabaseSyncInstance | undefined;
   try {
-    guard = await openGuard(file);
-    const database = await openConfigured(file, [
+    guard = await openGuard(file, calls);
+    const statements = [
       `PRAGMA busy_timeout = ${BUSY_TIME_MS_MAX};`,
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;",
       // Cuts a log that starts over, so that its length shows what was written since. Keeps this much, because overwriting syncs faster than growing.
       `PRAGMA journal_size_limit = ${LOG_BYTES_MAX / 2};`,
       "BEGIN IMMEDIATE; COMMIT;",
-    ]);
+    ];
+    const database = await openConfigured(file, statements, { calls });
     const logBytes = (): number => sizeOf(`${file}-wal`);
     const opened = statSync(file, { throwIfNoEntry: false });
     const isMoved = (): boolean => opened !== undefined && !isSame(opened, statSync(file, { throwIfNoEntry: false }));
@@ -46,18 +48,18 @@ export async function openDatabase(file: string): Promise<OwnedDatabase> {
 }
 
 /** Opens the file of a running chain for reading in another thread. */
-export async function openForReading(file: string): Promise<DatabaseSyncInstance> {
+export async function openForReading(file: string, calls: NativeCalls): Promise<DatabaseSyncInstance> {
   if (isInMemory(file)) throw new ChainFileError("A chain in memory has no file that another thread could read.");
-  return openConfigured(file, [`PRAGMA busy_timeout = ${BUSY_TIME_MS_MAX};`], { readOnly: true });
+  return openConfigured(file, [`PRAGMA busy_timeout = ${BUSY_TIME_MS_MAX};`], { calls, readOnly: true });
 }
 
 export function isInMemory(file: string): boolean {
   return file === ":memory:";
 }
 
-async function openLocked(file: string): Promise<DatabaseSyncInstance> {
+async function openLocked(file: string, calls: NativeCalls): Promise<DatabaseSyncInstance> {
   const lockFile = `${file}-lock`;
-  const lock = await openFile(lockFile, {});
+  const lock = await openFile(lockFile, { calls });
   try {
     lock.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
     return lock;
@@ -94,10 +96,10 @@ const guards = new Set<DatabaseSyncInstance>();
  * Opens a guard: a reader that closes after the writer. The last connection to close copies the log into the file and deletes the log, but a reader does
  * neither. A new file needs no guard. Nor does a file whose creation was cut short: it has a rollback journal and no log, and only a writer may roll back.
  */
-async function openGuard(file: string): Promise<DatabaseSyncInstance | undefined> {
+async function openGuard(file: string, calls: NativeCalls): Promise<DatabaseSyncInstance | undefined> {
   if (sizeOf(file) === 0) return undefined;
   if (sizeOf(`${file}-journal`) > 0 && sizeOf(`${file}-wal`) === 0) return undefined;
-  const guard = await openConfigured(file, ["SELECT count(*) FROM sqlite_schema"], { readOnly: true });
+  const guard = await openConfigured(file, ["SELECT count(*) FROM sqlite_schema"], { calls, readOnly: true });
   guards.add(guard);
   return guard;
 }
@@ -123,7 +125,7 @@ function closeAll({ database, guard, lock }: OpenFiles, { keepsLog = false }: Cl
 async function openConfigured(
   file: string,
   statements: readonly string[],
-  options: OpenOptions = {},
+  options: OpenOptions,
 ): Promise<DatabaseSyncInstance> {
   const database = await openFile(file, options);
   try {
@@ -136,20 +138,23 @@ async function openConfigured(
 }
 
 interface OpenOptions {
+  /** Those of this thread: all calls to the database run in them. */
+  readonly calls: NativeCalls;
   readonly readOnly?: boolean;
 }
 
 interface SqliteModule {
-  readonly DatabaseSync: new (file: string, options: OpenOptions) => DatabaseSyncInstance;
+  readonly DatabaseSync: new (file: string, options: { readonly readOnly: boolean }) => DatabaseSyncInstance;
 }
 
 /** The first release line of Node.js in which every release has SQLite built in, without a flag. */
 const NODE_MAJOR_MIN = 24;
 
-async function openFile(file: string, options: OpenOptions): Promise<DatabaseSyncInstance> {
+async function openFile(file: string, { calls, readOnly = false }: OpenOptions): Promise<DatabaseSyncInstance> {
   const { DatabaseSync } = await loadSqlite();
   try {
-    return new DatabaseSync(file, options);
+    const database = calls.run(() => new DatabaseSync(file, { readOnly }));
+    return guardCalls(database, calls);
   } catch (cause) {
     throw explain(file, cause);
   }
