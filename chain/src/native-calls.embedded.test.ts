@@ -85,7 +85,8 @@ it.each(["exits", "stops its chain"])(
     const exited = once(child, "exit");
     await Promise.race([once(child, "message"), exited]);
     child.send("publish");
-    while (child.exitCode === null && mayWrite(other)) await setImmediate(); // until the block begins
+    const isRunning = (): boolean => child.exitCode === null && child.signalCode === null;
+    while (isRunning() && mayWrite(other)) await setImmediate(); // until the block begins
     child.send("end");
     expect(await exited).toEqual([3, null]);
     other.close();
