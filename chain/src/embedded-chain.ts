@@ -230,9 +230,9 @@ export class EmbeddedChain implements AsyncDisposable {
   }
 
   /**
-   * Finishes the block in progress and closes the database. Later requests are refused. A thread that has not ended after `timeoutMs` ends after the
-   * call of SQLite in progress, if any: then the block in progress is not announced, and perhaps not written. With `keepsLog` the file and its log stay as they are: for an owner that found the chain to be wrong, or has not yet
-   * checked it.
+   * Finishes the block in progress and closes the database. Later requests are refused. A thread that has not ended after `timeoutMs` ends after the call of
+   * SQLite in progress, if any: then the block in progress is not announced, and perhaps not written. With `keepsLog` the file and its log stay as they are:
+   * for an owner that found the chain to be wrong, or has not yet checked it.
    */
   async stop(timeoutMs = STOP_TIME_MS_MAX_DEFAULT, { keepsLog = false }: CloseOptions = {}): Promise<void> {
     await this.reader.stop();

@@ -124,16 +124,16 @@ export const COMMIT_RETRY_MS = 1_000;
 /** How long opening, reading or writing the file waits for another program that has it locked, in milliseconds. */
 export const BUSY_TIME_MS_MAX = 1_000;
 
-/** How long a chain that stops waits for the block in progress before its thread is terminated, in milliseconds. */
+/** How long a chain that stops waits for the block in progress, in milliseconds. Then its thread ends, after any call of SQLite in progress. */
 export const STOP_TIME_MS_MAX_DEFAULT = 5_000;
 
-/** How long a process that exits waits for a thread's call of SQLite to return, in milliseconds. */
+/** How long a process that exits waits for the calls of SQLite in its threads to return, in milliseconds: for all of them together. */
 export const EXIT_WAIT_MS_MAX = 2_000;
 
 /** Maximum gas of a call or an estimate in the reader, which serves anyone. A caller who asks for more gas gets this much. */
 export const READER_CALL_GAS_MAX_DEFAULT = 50_000_000n;
 
-/** After its time is up, a request of the reader has this long to end by itself before its thread is terminated, in milliseconds. */
+/** After its time is up, a request of the reader has this long to end by itself, in milliseconds. Then its thread ends, as that of a chain that stops. */
 export const READER_GRACE_MS_MAX = 100;
 
 /** Maximum number of requests that wait in the reader; further ones are refused. */

@@ -3,11 +3,13 @@ import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { setImmediate } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
 import { expect, it } from "vitest";
 import { startEmbeddedChain } from "./embedded-chain.ts";
+import { EXIT_WAIT_MS_MAX } from "./limits.ts";
 import { NativeCalls } from "./native-calls.ts";
 import { CHAIN_ID, FEES, PAUPER, SIGNER } from "./testing/client.ts";
 
@@ -46,6 +48,28 @@ it("a thread that its owner ends inside a call of SQLite ends itself after the c
   Atomics.notify(new Int32Array(gate), 0);
   await once(worker, "exit");
   expect([mayTerminate, messages]).toEqual([false, ["within the call"]]);
+});
+
+/** A process with three threads that never return from a native call. It prints how long it waits for them when it exits, in milliseconds. */
+const stuck = `
+  const { EventEmitter } = require("node:events");
+  let startedAt = 0;
+  process.on("exit", () => { startedAt = performance.now(); });
+  (async () => {
+    const { NativeCalls } = await import(process.env.MODULE);
+    process.on("exit", () => console.log(performance.now() - startedAt));
+    for (let thread = 0; thread < 3; thread += 1) new NativeCalls().watch(new EventEmitter());
+    process.exit(3);
+  })();
+`;
+
+it("a process that exits waits once for all threads in calls of SQLite", async () => {
+  const env = { MODULE: module };
+  const child = spawn(process.execPath, ["--eval", stuck], { env, stdio: ["ignore", "pipe", "inherit"] });
+  const [printed, exited] = await Promise.all([text(child.stdout), once(child, "exit")]);
+  expect(exited).toEqual([3, null]);
+  expect(Number(printed)).toBeGreaterThanOrEqual(EXIT_WAIT_MS_MAX - 1); // Timers may be a little early.
+  expect(Number(printed)).toBeLessThan(2 * EXIT_WAIT_MS_MAX);
 });
 
 /** A process that publishes at a first message. At a second, it stops its chain if it is to, and exits with code 3. */

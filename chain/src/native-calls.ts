@@ -11,7 +11,8 @@ const watched = new Set<NativeCalls>();
 // The end of a process terminates its threads.
 process.on("exit", () => {
   for (const calls of watched) calls.end();
-  for (const calls of watched) calls.waitForCall();
+  const endsAt = performance.now() + EXIT_WAIT_MS_MAX;
+  for (const calls of watched) calls.waitForCall(endsAt);
 });
 
 /**
@@ -40,9 +41,9 @@ export class NativeCalls {
     return (Atomics.or(this.#flags, 0, ENDING) & IN_CALL) === 0;
   }
 
-  /** After `end`, blocks the owner until the native call has returned, at most EXIT_WAIT_MS_MAX. */
-  waitForCall(): void {
-    Atomics.wait(this.#flags, 0, IN_CALL | ENDING, EXIT_WAIT_MS_MAX);
+  /** After `end`, blocks the owner until the native call has returned, at most until `endsAt` on the clock of `performance.now`. */
+  waitForCall(endsAt: number): void {
+    Atomics.wait(this.#flags, 0, IN_CALL | ENDING, endsAt - performance.now());
   }
 
   /** The thread calls this if it will make no native call: an owner that exits at once need not wait. */
