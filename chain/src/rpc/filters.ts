@@ -67,6 +67,7 @@ export class Filters {
 
   #logs(query: LogQuery, from: bigint, to: bigint): Changes {
     const first = from > query.from ? from : query.from;
+    const endsAt = performance.now() + this.#chain.options.callTimeMsMax;
     for (let last = to; ; last = from + (last - from) / 2n) {
       try {
         return {
@@ -75,7 +76,8 @@ export class Filters {
         };
       } catch (error) {
         const isTooMuch = error instanceof ProviderRpcError && error.code === RPC_ERROR_CODES.limitExceeded;
-        if (!isTooMuch || last === from) throw error;
+        // A poll begins no further search after the time of one, since new blocks wait meanwhile.
+        if (!isTooMuch || last === from || performance.now() > endsAt) throw error;
       }
     }
   }

@@ -34,3 +34,17 @@ describe("eth_getLogs", () => {
     await yardstick.stop();
   });
 });
+
+it("eth_getFilterChanges searches once if the search takes too long", async () => {
+  const yardstick = await Yardstick.create(await startEmbedded({ callTimeMsMax: 1 }));
+  const polled = await yardstick.result("eth_newFilter", { topics: [PLAIN_TOPIC] });
+  for (const count of [LOGS_ANSWER_LOGS_MAX, 1]) {
+    const data = encodeCall({ functionName: "emitMany", args: [BigInt(count)] });
+    await sendAndWait(yardstick.client, { to: yardstick.contract, data, gas: 50_000_000n });
+  }
+  expect(await yardstick.error("eth_getFilterChanges", polled)).toMatchObject({
+    code: -32005,
+    message: expect.stringMatching(/^query timeout exceeded/),
+  });
+  await yardstick.stop();
+});

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type EmbeddedChain, startEmbeddedChain } from "../embedded-chain.ts";
+import { type EmbeddedChain, type EmbeddedChainOptions, startEmbeddedChain } from "../embedded-chain.ts";
 import { ProviderRpcError } from "../rpc-error.ts";
 import { BASE_FEE_PER_GAS, BLOCK_GAS_LIMIT_DEFAULT } from "../limits.ts";
 import { startAnvil } from "../../../tools/anvil.mjs";
@@ -27,13 +27,14 @@ interface BackendEntry {
 }
 
 export const BACKENDS: readonly BackendEntry[] = [
-  { name: "embedded chain", hasPool: true, start: startEmbedded },
+  { name: "embedded chain", hasPool: true, start: () => startEmbedded() },
   { name: "reader of the embedded chain", hasPool: false, start: startReader },
   { name: "anvil", hasPool: true, start: startAnvilBackend },
 ];
 
-export async function startEmbedded(): Promise<Backend> {
-  const chain = await startEmbeddedChain({ file: ":memory:", chainId: CHAIN_ID, genesisAccounts: [SIGNER.address] });
+export async function startEmbedded(options: Pick<EmbeddedChainOptions, "callTimeMsMax"> = {}): Promise<Backend> {
+  const genesisAccounts = [SIGNER.address];
+  const chain = await startEmbeddedChain({ ...options, file: ":memory:", chainId: CHAIN_ID, genesisAccounts });
   return {
     client: createTestClient(embeddedTransport((request) => chain.request(request))),
     ask: (method, params) => chain.request({ method, params }).then((result) => ({ result }), toRawError),
