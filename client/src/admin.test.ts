@@ -90,3 +90,22 @@ it.each([
   await expect(results.next()).resolves.toMatchObject({ value: { id: "a" } });
   await expect(results.next()).rejects.toMatchObject({ name: "SteleError", wasRefused });
 });
+
+it.each([
+  ["after a first try whose answer was lost, the order may have taken effect", [lost], undefined, false],
+  ["otherwise it was refused", [], undefined, true],
+  ["a dry run changes nothing, whatever was lost", [lost], true, true],
+] as const)(
+  "an order for several subscriptions whose result is a refusal: %s",
+  async (...[, losses, dryRun, wasRefused]) => {
+    const error = { code: 100507, detail: "another order runs" };
+    const turns: (() => Response)[] = [...losses];
+    const fetch: typeof globalThis.fetch = async () =>
+      (turns.shift() ?? (() => Response.json({ items: [{ id: "a", events: 0, error }] })))();
+    const results = new Stele({ url: "http://broker.example", fetch, retries: 1 }).admin.order(
+      { name: "pause", dryRun },
+      search,
+    );
+    await expect(results.next()).resolves.toMatchObject({ value: { id: "a", error, wasRefused } });
+  },
+);

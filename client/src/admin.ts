@@ -14,13 +14,13 @@ import type {
   AdminSubscriptionDetails,
   AdminTopic,
   AdminTopicDetails,
-  OrderName,
   OrderResultBody,
   SkippedListing,
 } from "@stele/wire";
 import { HttpTransport, isRecord, toForeignAnswer } from "./http-transport.ts";
 import type { Open } from "./lib/open.ts";
 import type { CallOptions, SteleOptions } from "./options.ts";
+import { type Order, type OrderResult, toOrderBody, toOrderResult } from "./order.ts";
 import { retriesDefault, withRetries } from "./retries.ts";
 import { isBrokerCode, SteleError, toFailure, toProtocolError, withUnknownOutcome } from "./stele-error.ts";
 
@@ -43,6 +43,7 @@ export type {
   SkippedListing,
 } from "@stele/wire";
 export type { Open } from "./lib/open.ts";
+export type { Order, OrderResult, Place } from "./order.ts";
 
 /**
  * Conditions of a search for subscriptions; docs/admin.md explains each field. A search that names no group covers the client's group, or all groups if the
@@ -76,27 +77,20 @@ export interface SessionSearch {
 /** A subscription's identifier, a search for several, or `all`: every subscription of the client's group, or of all groups if the client has none. */
 export type OrderTarget = string | SubscriptionSearch | { readonly all: true };
 
-/** A place in a subscription: `OFFSET_FIRST`, `OFFSET_LAST`, an eventId, a time (ISO 8601), or a sequence if the subscription has one topic. */
-export type Place = string | number;
-
-export interface Order {
-  readonly name: OrderName;
-  /** For `skip`: the last event to skip. If left out, the order skips the next event. */
-  readonly to?: Place | undefined;
-  /** For `replay`: the first event to deliver again. */
-  readonly from?: Place | undefined;
-  /** For `redeliver` and `discard`: the event of one dead letter. If left out, the order is for all dead letters. */
-  readonly eventId?: string | undefined;
-  /** If true, the order changes nothing; its result counts the events that the order would affect. */
-  readonly dryRun?: boolean | undefined;
-}
-
 type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
 interface Page<Item> {
   readonly items: readonly Item[];
   readonly next?: string;
 }
+
+interface Answer {
+  readonly value: unknown;
+  /** Whether an earlier try of the same request may have taken effect. */
+  readonly isDoubtful: boolean;
+}
+
+type AskedPage<Item> = Pick<Page<Item>, "items"> & Pick<Answer, "isDoubtful">;
 
 interface AdminRequest {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
@@ -145,16 +139,16 @@ export class AdminClient {
 
   /**
    * Sends an order, such as `pause` or `replay`, to one subscription or several. For one, a failed order throws. For several, a result has the `error` of its
-   * subscription; unless `isRefusal(error.code)`, the order may have taken effect. The client retries every order except a `skip` without `to`: a second skip
-   * would skip another event. `wasRefused` of an error is false once the broker has answered for some subscriptions.
+   * subscription, and `wasRefused` if the order surely changed nothing there. The client retries every order except a `skip` without `to`: a second skip would
+   * skip another event. `wasRefused` of a thrown error is false once the broker has answered for some subscriptions.
    */
-  async *order(order: Order, target: OrderTarget, options: CallOptions = {}): AsyncGenerator<Open<OrderResultBody>> {
+  async *order(order: Order, target: OrderTarget, options: CallOptions = {}): AsyncGenerator<OrderResult> {
     const { name, dryRun } = order;
-    const body = toBody(order);
+    const body = toOrderBody(order);
     const method = "POST";
     if (typeof target === "string") {
       const path = `/subscriptions/${encodeURIComponent(target)}/${name}`;
-      yield (await this.#ask({ method, path, query: { dryRun }, body }, options)) as Open<OrderResultBody>; // OpenAPI declares this shape.
+      yield (await this.#ask({ method, path, query: { dryRun }, body }, options)) as OrderResult; // OpenAPI declares this shape.
       return;
     }
     // A target that finds everything, such as a blank host, gets no group, so that the broker refuses the order.
@@ -162,12 +156,12 @@ export class AdminClient {
     const query = { ...withGroup(target, groupId), dryRun };
     let hasResults = false;
     try {
-      for await (const result of this.#pages<Open<OrderResultBody>>(
-        { method, path: `/subscriptions/${name}`, query, body },
-        options,
-      )) {
-        hasResults = true;
-        yield result;
+      const request = { method, path: `/subscriptions/${name}`, query, body } as const;
+      for await (const { items, isDoubtful } of this.#pagesOf<Open<OrderResultBody>>(request, options)) {
+        for (const item of items) {
+          hasResults = true;
+          yield toOrderResult(item, { dryRun, isDoubtful });
+        }
       }
     } catch (error) {
       // The broker has carried out the order for the subscriptions of an earlier page.
@@ -248,7 +242,8 @@ export class AdminClient {
     ...options
   }: CallOptions & { readonly limit?: number } = {}): Promise<Open<SkippedListing>> {
     const query = { groupId: this.#groupOf(options), limit };
-    return (await this.#askAt("/admin/skippedEntries", { method: "GET", query }, options)) as Open<SkippedListing>; // OpenAPI declares this shape.
+    const { value } = await this.#askAt("/admin/skippedEntries", { method: "GET", query }, options);
+    return value as Open<SkippedListing>; // OpenAPI declares this shape.
   }
 
   nodes(options: CallOptions = {}): AsyncGenerator<Open<AdminNodes["items"][number]>> {
@@ -292,13 +287,19 @@ export class AdminClient {
   }
 
   async *#pages<Item>(request: AdminRequest, options: CallOptions): AsyncGenerator<Item> {
+    for await (const { items } of this.#pagesOf<Item>(request, options)) yield* items;
+  }
+
+  async *#pagesOf<Item>(request: AdminRequest, options: CallOptions): AsyncGenerator<AskedPage<Item>> {
     const { limit = pageLimit, cursor: first, ...query } = request.query ?? {};
     let cursor = first;
     do {
-      const page = (await this.#ask({ ...request, query: { ...query, limit, cursor } }, options)) as Page<Item>; // OpenAPI declares this shape.
-      if (!Array.isArray(page.items)) throw toProtocolError(this.#transport.adminBase, "no page of a list");
-      yield* page.items;
-      cursor = page.next;
+      const asked = { ...request, query: { ...query, limit, cursor } };
+      const { value, isDoubtful } = await this.#askAt(toPath(request), asked, options);
+      const { items, next } = value as Page<Item>; // OpenAPI declares this shape.
+      if (!Array.isArray(items)) throw toProtocolError(this.#transport.adminBase, "no page of a list");
+      yield { items, isDoubtful };
+      cursor = next;
     } while (cursor !== undefined);
   }
 
@@ -306,15 +307,15 @@ export class AdminClient {
     return (await this.#ask({ method: "GET", path, query }, options)) as Result; // OpenAPI declares this shape.
   }
 
-  #ask(request: AdminRequest, options: CallOptions): Promise<unknown> {
-    return this.#askAt(`/admin/v1${request.path}`, request, options);
+  async #ask(request: AdminRequest, options: CallOptions): Promise<unknown> {
+    return (await this.#askAt(toPath(request), request, options)).value;
   }
 
   #askAt(
     path: string,
     { method, query = {}, body }: Omit<AdminRequest, "path">,
     options: CallOptions,
-  ): Promise<unknown> {
+  ): Promise<Answer> {
     const values = new URLSearchParams();
     for (const [name, value] of Object.entries(query)) if (value !== undefined) values.set(name, String(value));
     const text = values.toString();
@@ -323,17 +324,22 @@ export class AdminClient {
       body === undefined ? {} : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
     const isSkipOfNext = path.endsWith("/skip") && !(isRecord(body) && "to" in body);
     return withRetries(
-      async () => {
+      async (isDoubtful) => {
         checkPath(path);
         const answer = await this.#transport.ask({ url, method, ...json }, options);
         // A REST listing reports a failure with status 200. Only failures have a numeric `code`.
         const problem = toProblem(answer);
-        if (problem === undefined && answer.status === 200 && isRecord(answer.value)) return answer.value;
+        if (problem === undefined && answer.status === 200 && isRecord(answer.value))
+          return { value: answer.value, isDoubtful };
         throw problem ?? toForeignAnswer(url, answer);
       },
       { retries: this.#retries, isRepeatable: !isSkipOfNext, signal: options.signal },
     );
   }
+}
+
+function toPath({ path }: AdminRequest): string {
+  return `/admin/v1${path}`;
 }
 
 /** @throws SteleError for a name `.` or `..`: `fetch` removes such a segment, even an encoded one, and the request would reach another address. */
@@ -354,11 +360,6 @@ function withGroup<Search extends object>(
 /** Whether a condition can leave out a subscription. A blank text and a minimum of 0 cannot: the broker takes them for unset variables of a script. */
 function leavesSomeOut(value: unknown): boolean {
   return value !== undefined && value !== "" && value !== 0;
-}
-
-function toBody({ name, to, from, eventId }: Order): object {
-  if (name === "redeliver" || name === "discard") return eventId === undefined ? { all: true } : { eventId };
-  return { ...(to === undefined ? {} : { to }), ...(from === undefined ? {} : { from }) };
 }
 
 /** The error in a problem (RFC 9457) or in a REST failure; undefined for any other answer. */

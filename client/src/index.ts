@@ -1,6 +1,7 @@
 export {
   AdminClient,
   type Order,
+  type OrderResult,
   type OrderTarget,
   type Place,
   type SessionSearch,
@@ -12,7 +13,7 @@ export type { Content, Publication, Published, PublishOptions, PublishOutcome } 
 export type { GroupReadiness, Readiness } from "./readiness.ts";
 export type { Rights } from "./rights.ts";
 export { type ListOptions, Stele } from "./stele.ts";
-export { isRefusal, SteleError, type SteleErrorOptions } from "./stele-error.ts";
+export { SteleError, type SteleErrorOptions } from "./stele-error.ts";
 export { type CloudEventBody, ReceivedCloudEvent } from "./tail/received-cloud-event.ts";
 export { ReceivedEvent } from "./tail/received-event.ts";
 export type { Reconnect, Resync, SubscribeOptions, Tail } from "./tail/tail.ts";

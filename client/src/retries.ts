@@ -13,16 +13,19 @@ export interface RetryOptions {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Runs `attempt`, and repeats it where that can help and is safe. @throws the last error of `attempt`, or the reason of an aborted signal. */
+/**
+ * Runs `attempt`, and repeats it where that can help and is safe. `isDoubtful` is true for a try after one that may have taken effect.
+ * @throws the last error of `attempt`, or the reason of an aborted signal.
+ */
 export async function withRetries<Result>(
-  attempt: () => Promise<Result>,
+  attempt: (isDoubtful: boolean) => Promise<Result>,
   { retries, isRepeatable, signal }: RetryOptions,
 ): Promise<Result> {
   let isDoubtful = false;
   for (let tries = 0; ; tries += 1) {
     signal?.throwIfAborted();
     try {
-      return await attempt();
+      return await attempt(isDoubtful);
     } catch (error) {
       if (!(error instanceof SteleError)) throw error;
       if (tries >= retries || !mayRepeat(error, isRepeatable)) throw isDoubtful ? withUnknownOutcome(error) : error;

@@ -1,4 +1,4 @@
-import { isRefusal, type OrderTarget, type Place, type Stele } from "@stele/client";
+import type { OrderTarget, Place, Stele } from "@stele/client";
 import { describeError, isUnknown } from "../broker/describe-error.ts";
 import { formatCounted } from "../lib/format.ts";
 
@@ -56,13 +56,17 @@ export async function giveOrder(stele: Stele, order: GivenOrder, signal?: AbortS
   const { name, target, dryRun, place } = order;
   const [refusals, doubts] = [new Set<string>(), new Set<string>()];
   let [subscriptions, events] = [0, 0];
-  for await (const { error, ...result } of stele.admin.order({ name, dryRun, ...toBounds(name, place) }, target, {
-    signal,
-  })) {
+  for await (const { error, wasRefused, ...result } of stele.admin.order(
+    { name, dryRun, ...toBounds(name, place) },
+    target,
+    {
+      signal,
+    },
+  )) {
     if (error === undefined) {
       subscriptions += 1;
       events += result.events;
-    } else (dryRun || isRefusal(error.code) ? refusals : doubts).add(error.detail);
+    } else (wasRefused === true ? refusals : doubts).add(error.detail);
   }
   return { subscriptions, events, refusals: [...refusals], doubts: [...doubts] };
 }

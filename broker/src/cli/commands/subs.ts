@@ -1,5 +1,4 @@
-import { isRefusal, type Open, type Order, type OrderTarget, SteleError, type SubscriptionSearch } from "@stele/client";
-import type { OrderResultBody } from "@stele/wire";
+import { type Order, type OrderResult, type OrderTarget, SteleError, type SubscriptionSearch } from "@stele/client";
 import type { Command } from "commander";
 import { describeError } from "../describe-error.ts";
 import { type CliIo, CommandFailed, UsageError } from "../io.ts";
@@ -156,11 +155,11 @@ function defineOrder(
 }
 
 /** Whether an order may have changed a subscription for which it failed. */
-function isDoubtful({ error, dryRun }: Open<OrderResultBody>): boolean {
-  return error !== undefined && !dryRun && !isRefusal(error.code);
+function isDoubtful({ error, wasRefused }: OrderResult): boolean {
+  return error !== undefined && wasRefused !== true;
 }
 
-function describeFailure(result: Open<OrderResultBody>): string | undefined {
+function describeFailure(result: OrderResult): string | undefined {
   const { error, letters } = result;
   return error === undefined ? letters?.failure?.reason : `${isDoubtful(result) ? "unknown: " : ""}${error.detail}`;
 }
