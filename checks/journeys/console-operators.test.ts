@@ -182,12 +182,41 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await dialog.getByRole("button", { name: "Cancel" }).click();
     await page.getByRole("button", { name: "Pause lost" }).click();
     await answer.abort();
-    await page
+    const failure = page.locator("[role=alert]"); // Not by its role: the dialog hides the page behind it.
+    await failure
       .getByText(/^Skip lost: .* does not answer.*The order may have taken effect: look at the subscription/)
       .waitFor();
     await dialog.getByText(/^1 event waits/).waitFor();
     await dialog.getByRole("button", { name: "Cancel" }).click();
     await page.getByText("Waiting1 event").waitFor();
+    await page.context().close();
+  });
+
+  it("the console keeps the dialog of an order that fails, with the chosen place, so that somebody can give it again", async () => {
+    const receiver = await newReceiver();
+    await world.client.open("busy");
+    const id = await world.client.subscribe({ topic: "busy", url: receiver.url });
+    for (const content of ["1", "2"]) await world.client.publish("busy", content);
+    await receiver.waitForCount(2);
+    const page = await browser.open(view(`subscriptions/${id}`));
+    await unlock(page);
+    const busy = { code: 200300, status: 503, title: "busy", detail: "service busy", retry: false };
+    const givenOrder = /\/replay\?dryRun=false/;
+    await page.route(givenOrder, (route) =>
+      route.fulfill({ status: 503, contentType: "application/problem+json", body: JSON.stringify(busy) }),
+    );
+    await page.getByRole("button", { name: "Replay busy" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("textbox", { name: "Or exactly" }).fill("2");
+    await dialog.getByText(/^1 event will be delivered again/).waitFor();
+    await dialog.getByRole("button", { name: "Replay" }).click();
+    await dialog.getByRole("alert").getByText("service busy (200300).").waitFor();
+    expect(await page.locator(".outcome").textContent()).toBe("");
+    await page.unroute(givenOrder);
+    await dialog.getByText(/^1 event will be delivered again/).waitFor();
+    await dialog.getByRole("button", { name: "Replay" }).click();
+    await page.getByText("Replay: done for 1 subscription. 1 event to deliver again.").waitFor();
+    await dialog.waitFor({ state: "detached" });
     await page.context().close();
   });
 

@@ -24,11 +24,13 @@ export interface OrderDialogProps {
   /** The subscription or the search, in words. */
   readonly subject: string;
   readonly onDone: (message: string) => void;
+  /** Called with a failure of the order, even if somebody has closed the dialog meanwhile. The open dialog shows the failure itself. */
+  readonly onFailed: (message: string) => void;
   readonly onClose: () => void;
 }
 
 /** Says how many events an order would affect, and gives the order once a person confirms. */
-export function OrderDialog({ name, target, subject, onDone, onClose }: OrderDialogProps): ReactNode {
+export function OrderDialog({ name, target, subject, onDone, onFailed, onClose }: OrderDialogProps): ReactNode {
   const stele = useStele();
   const queries = useQueryClient();
   const [chosen, choose] = useState<Place | undefined>(name === "replay" ? "OFFSET_FIRST" : undefined);
@@ -40,15 +42,14 @@ export function OrderDialog({ name, target, subject, onDone, onClose }: OrderDia
     gcTime: 0,
   });
   const order = useMutation({
-    mutationFn: () => giveOrder(stele, { name, target, place, dryRun: false }),
+    mutationFn: (given: Place | undefined) => giveOrder(stele, { name, target, place: given, dryRun: false }),
     onSuccess: async (outcome) => {
       await queries.invalidateQueries({ queryKey: ["subscriptions"] });
       onDone(describeOutcome(name, outcome));
     },
-    // Somebody may have cancelled the dialog meanwhile: like the outcome, the failure is shown outside it.
-    onError: (error) => {
+    onError: (error, given) => {
       for (const head of ["order", "subscriptions"]) void queries.invalidateQueries({ queryKey: [head] });
-      onDone(describeFailure({ name, subject, place }, error));
+      onFailed(describeFailure({ name, place: given }, error));
     },
   });
   // A person can confirm only a place for which the events have been counted.
@@ -57,13 +58,14 @@ export function OrderDialog({ name, target, subject, onDone, onClose }: OrderDia
     <Dialog title={`${orderTitles[name]}: ${subject}`} onClose={onClose}>
       {isPlaceOrder(name) ? <TimeLine name={name} target={target} onChoose={choose} /> : null}
       <Failure error={preview.error} />
+      <Failure error={order.error && describeFailure({ name, place: order.variables }, order.error)} />
       {preview.data === undefined ? (
         <p role="status">{preview.error === null ? "Counting the events …" : null}</p>
       ) : (
         <Preview name={name} outcome={preview.data} isForMany={typeof target !== "string"} />
       )}
       <div className="bar">
-        <button type="button" disabled={!isCounted || order.isPending} onClick={() => order.mutate()}>
+        <button type="button" disabled={!isCounted || order.isPending} onClick={() => order.mutate(place)}>
           {orderTitles[name]}
         </button>
         <button type="button" className="quiet" onClick={onClose}>

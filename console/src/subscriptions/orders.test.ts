@@ -25,20 +25,20 @@ test.each([
     "skip",
     undefined,
     false,
-    "Skip t: no answer. The order may have taken effect: look at the subscription before you give it again.",
+    "no answer. The order may have taken effect: look at the subscription before you give it again.",
   ],
-  ["skip", "OFFSET_LAST", false, "Skip t: no answer. The order may have taken effect."],
+  ["skip", "OFFSET_LAST", false, "no answer. The order may have taken effect."],
   [
     "replay",
     7,
     false,
-    "Replay t: no answer. The order may have taken effect: look at the subscription before you give it again.",
+    "no answer. The order may have taken effect: look at the subscription before you give it again.",
   ],
-  ["pause", undefined, false, "Pause t: no answer. The order may have taken effect."],
-  ["skip", undefined, true, "Skip t: no answer."],
+  ["pause", undefined, false, "no answer. The order may have taken effect."],
+  ["skip", undefined, true, "no answer."],
 ] as const)("a %s with the event position %j that fails (surely refused: %j)", (...[name, place, wasRefused, says]) => {
   const error = new SteleError("no answer", { retry: false, wasRefused });
-  expect(describeFailure({ name, subject: "t", place }, error)).toBe(says);
+  expect(describeFailure({ name, place }, error)).toBe(says);
 });
 
 test("says for which subscriptions an order may have taken effect, unless it is a dry run", async () => {

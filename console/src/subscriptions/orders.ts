@@ -98,16 +98,12 @@ export function describeOutcome(name: ConsoleOrder, { subscriptions, events, ref
 
 /** The failure of an order in words. If somebody repeats one that took effect, another event may be skipped, or events delivered once more. */
 export function describeFailure(
-  {
-    name,
-    subject,
-    place,
-  }: { readonly name: ConsoleOrder; readonly subject: string; readonly place: Place | undefined },
+  { name, place }: { readonly name: ConsoleOrder; readonly place: Place | undefined },
   error: unknown,
 ): string {
   const addsUp = name === "replay" || (name === "skip" && place === undefined);
   const doubt = `The order may have taken effect${addsUp ? ": look at the subscription before you give it again" : ""}.`;
-  return `${orderTitles[name]} ${subject}: ${describeError(error)}.${isUnknown(error) ? ` ${doubt}` : ""}`;
+  return `${describeError(error)}.${isUnknown(error) ? ` ${doubt}` : ""}`;
 }
 
 const effects: Readonly<Record<ConsoleOrder, string>> = {

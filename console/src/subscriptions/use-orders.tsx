@@ -1,5 +1,5 @@
 import type { OrderTarget } from "@stele/client";
-import { type ReactNode, useEffect, useRef, useState } from "react";
+import { type ReactNode, type RefObject, useEffect, useRef, useState } from "react";
 import { useLockReason } from "../broker/use-rights.ts";
 import { OrderDialog } from "./order-dialog.tsx";
 import { type ConsoleOrder, orderTitles } from "./orders.ts";
@@ -19,36 +19,62 @@ export interface Orders {
 }
 
 export function useOrders(): Orders {
-  const [asked, ask] = useState<Asked>();
-  const [outcome, setOutcome] = useState({ message: "" });
+  const [asked, setAsked] = useState<Asked>();
+  /** The order of the open dialog; another object each time that somebody asks. */
+  const open = useRef<Asked>(undefined);
+  const [outcome, setOutcome] = useState({ message: "", isFailure: false });
   const shown = useRef<HTMLParagraphElement>(null);
   // The button of the order may be gone, as after a pause: then the closed dialog had no element to return the focus to.
   useEffect(() => {
     if (outcome.message !== "" && document.activeElement === document.body) shown.current?.focus();
   }, [outcome]);
-  const close = (): void => ask(undefined);
+  const show = (next: Asked | undefined): void => {
+    open.current = next;
+    setAsked(next);
+  };
   const dialog = asked && (
     <OrderDialog
       name={asked.name}
       target={asked.target}
       subject={asked.subject}
-      onClose={close}
-      onDone={(done) => {
+      onClose={() => show(undefined)}
+      onDone={(message) => {
         // After "Cancel", somebody may have asked for another order.
-        ask((current) => (current === asked ? undefined : current));
-        setOutcome({ message: done });
+        if (open.current === asked) show(undefined);
+        setOutcome({ message, isFailure: false });
+      }}
+      onFailed={(message) => {
+        if (open.current === asked) return;
+        setOutcome({ message: `${orderTitles[asked.name]} ${asked.subject}: ${message}`, isFailure: true });
       }}
     />
   );
   const view = (
     <>
-      <p role="status" className="outcome" tabIndex={-1} ref={shown}>
-        {outcome.message}
-      </p>
+      <Outcome {...outcome} shown={shown} />
       {dialog}
     </>
   );
-  return { ask, view };
+  return { ask: show, view };
+}
+
+interface OutcomeProps {
+  readonly message: string;
+  readonly isFailure: boolean;
+  readonly shown: RefObject<HTMLParagraphElement | null>;
+}
+
+/** Two elements: a screen reader may miss that one becomes an alert. */
+function Outcome({ message, isFailure, shown }: OutcomeProps): ReactNode {
+  return isFailure ? (
+    <p key="failure" role="alert" className="failure" tabIndex={-1} ref={shown}>
+      {message}
+    </p>
+  ) : (
+    <p key="outcome" role="status" className="outcome" tabIndex={-1} ref={shown}>
+      {message}
+    </p>
+  );
 }
 
 export interface OrderButtonsProps {
