@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Stele } from "./index.ts";
+import { type Order, Stele } from "./index.ts";
 
 const search = { host: "down.example" };
 const first = (rows: AsyncGenerator): Promise<unknown> => rows.next();
@@ -107,5 +107,28 @@ it.each([
       search,
     );
     await expect(results.next()).resolves.toMatchObject({ value: { id: "a", error, wasRefused } });
+  },
+);
+
+it.each<[Order, number]>([
+  [{ name: "skip" }, 1],
+  [{ name: "skip", to: "OFFSET_LAST" }, 1],
+  [{ name: "skip", dryRun: true }, 2],
+  [{ name: "skip", to: 7 }, 2],
+  [{ name: "replay", from: "OFFSET_FIRST" }, 2],
+])(
+  "the client tries the order %j, whose answers are lost, %i times: it repeats none that would skip further events",
+  async (order, tries) => {
+    let asked = 0;
+    const fetch: typeof globalThis.fetch = async () => {
+      asked += 1;
+      return lost();
+    };
+    const { admin } = new Stele({ url: "http://broker.example", fetch, retries: 1 });
+    for (const target of ["a", search]) {
+      asked = 0;
+      await expect(admin.order(order, target).next()).rejects.toMatchObject({ wasRefused: false });
+      expect(asked).toBe(tries);
+    }
   },
 );

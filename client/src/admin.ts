@@ -20,7 +20,7 @@ import type {
 import { HttpTransport, isRecord, toForeignAnswer } from "./http-transport.ts";
 import type { Open } from "./lib/open.ts";
 import type { CallOptions, SteleOptions } from "./options.ts";
-import { type Order, type OrderResult, toOrderBody, toOrderResult } from "./order.ts";
+import { addsUp, type Order, type OrderResult, toOrderBody, toOrderResult } from "./order.ts";
 import { retriesDefault, withRetries } from "./retries.ts";
 import { isBrokerCode, SteleError, toFailure, toProtocolError, withUnknownOutcome } from "./stele-error.ts";
 
@@ -43,7 +43,7 @@ export type {
   SkippedListing,
 } from "@stele/wire";
 export type { Open } from "./lib/open.ts";
-export type { Order, OrderResult, Place } from "./order.ts";
+export { addsUp, type Order, type OrderResult, type Place } from "./order.ts";
 
 /**
  * Conditions of a search for subscriptions; docs/admin.md explains each field. A search that names no group covers the client's group, or all groups if the
@@ -97,6 +97,8 @@ interface AdminRequest {
   readonly path: string;
   readonly query?: Query;
   readonly body?: unknown;
+  /** Whether the client may repeat the request after a lost answer; true if left out. */
+  readonly isRepeatable?: boolean;
 }
 
 const pageLimit = 500;
@@ -139,16 +141,17 @@ export class AdminClient {
 
   /**
    * Sends an order, such as `pause` or `replay`, to one subscription or several. For one, a failed order throws. For several, a result has the `error` of its
-   * subscription, and `wasRefused` if the order surely changed nothing there. The client retries every order except a `skip` without `to`: a second skip would
-   * skip another event. `wasRefused` of a thrown error is false once the broker has answered for some subscriptions.
+   * subscription, and `wasRefused` if the order surely changed nothing there. The client retries every order unless a repeat would skip further events
+   * ({@link addsUp}). `wasRefused` of a thrown error is false once the broker has answered for some subscriptions.
    */
   async *order(order: Order, target: OrderTarget, options: CallOptions = {}): AsyncGenerator<OrderResult> {
     const { name, dryRun } = order;
     const body = toOrderBody(order);
     const method = "POST";
+    const isRepeatable = dryRun === true || !addsUp(order);
     if (typeof target === "string") {
       const path = `/subscriptions/${encodeURIComponent(target)}/${name}`;
-      yield (await this.#ask({ method, path, query: { dryRun }, body }, options)) as OrderResult; // OpenAPI declares this shape.
+      yield (await this.#ask({ method, path, query: { dryRun }, body, isRepeatable }, options)) as OrderResult; // OpenAPI declares this shape.
       return;
     }
     // A target that finds everything, such as a blank host, gets no group, so that the broker refuses the order.
@@ -156,7 +159,7 @@ export class AdminClient {
     const query = { ...withGroup(target, groupId), dryRun };
     let hasResults = false;
     try {
-      const request = { method, path: `/subscriptions/${name}`, query, body } as const;
+      const request = { method, path: `/subscriptions/${name}`, query, body, isRepeatable } as const;
       for await (const { items, isDoubtful } of this.#pagesOf<Open<OrderResultBody>>(request, options)) {
         for (const item of items) {
           hasResults = true;
@@ -313,7 +316,7 @@ export class AdminClient {
 
   #askAt(
     path: string,
-    { method, query = {}, body }: Omit<AdminRequest, "path">,
+    { method, query = {}, body, isRepeatable = true }: Omit<AdminRequest, "path">,
     options: CallOptions,
   ): Promise<Answer> {
     const values = new URLSearchParams();
@@ -322,7 +325,6 @@ export class AdminClient {
     const url = `${this.#transport.adminBase}${path}${text === "" ? "" : `?${text}`}`;
     const json =
       body === undefined ? {} : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
-    const isSkipOfNext = path.endsWith("/skip") && !(isRecord(body) && "to" in body);
     return withRetries(
       async (isDoubtful) => {
         checkPath(path);
@@ -333,7 +335,7 @@ export class AdminClient {
           return { value: answer.value, isDoubtful };
         throw problem ?? toForeignAnswer(url, answer);
       },
-      { retries: this.#retries, isRepeatable: !isSkipOfNext, signal: options.signal },
+      { retries: this.#retries, isRepeatable, signal: options.signal },
     );
   }
 }

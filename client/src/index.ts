@@ -1,3 +1,4 @@
+export { addsUp } from "./order.ts";
 export {
   AdminClient,
   type Order,

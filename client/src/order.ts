@@ -17,6 +17,11 @@ export interface Order {
   readonly dryRun?: boolean | undefined;
 }
 
+/** Whether a repeat of the order goes on behind what the first one did: it skips further events. Any other order leads to the same place again. */
+export function addsUp({ name, to }: Pick<Order, "name" | "to">): boolean {
+  return name === "skip" && (to === undefined || to === "OFFSET_LAST");
+}
+
 /** What an order did to one subscription. */
 export type OrderResult = Open<OrderResultBody> & {
   /** Only with an `error`: whether the order surely left the subscription as it was. */

@@ -172,11 +172,12 @@ it.each([
 
 it.each([
   [["skip", "a"], "for a: look before you repeat it"],
-  [["skip", "a", "--to", "OFFSET_LAST"], "for a"],
-  [["replay", "a", "--from", "OFFSET_FIRST"], "for a: look before you repeat it"],
-  [["redeliver", "--all"], "for some subscriptions: look before you repeat it"],
+  [["skip", "a", "--to", "OFFSET_LAST"], "for a: look before you repeat it"],
+  [["skip", "a", "--to", "7"], "for a"],
+  [["replay", "a", "--from", "OFFSET_FIRST"], "for a"],
+  [["redeliver", "--all"], "for some subscriptions"],
   [["pause", "a"], "for a"],
-])("subs %j advises to look at the subscription only if a repeat would do more", async (argv, advice) => {
+])("subs %j advises to look at the subscription only if a repeat would skip more", async (argv, advice) => {
   vi.stubGlobal("fetch", async () => Response.json({ code: 200000, message: "unknown error" }, { status: 500 }));
   const { stderr } = await run(["subs", ...argv], {});
   expect(stderr.trim()).toMatch(new RegExp(`the order may have taken effect ${advice}$`));

@@ -27,13 +27,14 @@ test.each([
     false,
     "no answer. The order may have taken effect: look at the subscription before you give it again.",
   ],
-  ["skip", "OFFSET_LAST", false, "no answer. The order may have taken effect."],
   [
-    "replay",
-    7,
+    "skip",
+    "OFFSET_LAST",
     false,
     "no answer. The order may have taken effect: look at the subscription before you give it again.",
   ],
+  ["skip", 7, false, "no answer. The order may have taken effect."],
+  ["replay", 7, false, "no answer. The order may have taken effect."],
   ["pause", undefined, false, "no answer. The order may have taken effect."],
   ["skip", undefined, true, "no answer."],
 ] as const)("a %s with the event position %j that fails (surely refused: %j)", (...[name, place, wasRefused, says]) => {

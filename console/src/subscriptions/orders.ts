@@ -1,4 +1,4 @@
-import type { OrderTarget, Place, Stele } from "@stele/client";
+import { addsUp, type OrderTarget, type Place, type Stele } from "@stele/client";
 import { describeError, isUnknown } from "../broker/describe-error.ts";
 import { formatCounted } from "../lib/format.ts";
 
@@ -96,13 +96,15 @@ export function describeOutcome(name: ConsoleOrder, { subscriptions, events, ref
   ].join(" ");
 }
 
-/** The failure of an order in words. If somebody repeats one that took effect, another event may be skipped, or events delivered once more. */
+/** The failure of an order in words. */
 export function describeFailure(
   { name, place }: { readonly name: ConsoleOrder; readonly place: Place | undefined },
   error: unknown,
 ): string {
-  const addsUp = name === "replay" || (name === "skip" && place === undefined);
-  const doubt = `The order may have taken effect${addsUp ? ": look at the subscription before you give it again" : ""}.`;
+  const advice = addsUp({ name, ...toBounds(name, place) })
+    ? ": look at the subscription before you give it again"
+    : "";
+  const doubt = `The order may have taken effect${advice}.`;
   return `${describeError(error)}.${isUnknown(error) ? ` ${doubt}` : ""}`;
 }
 

@@ -1,4 +1,11 @@
-import { type Order, type OrderResult, type OrderTarget, SteleError, type SubscriptionSearch } from "@stele/client";
+import {
+  addsUp,
+  type Order,
+  type OrderResult,
+  type OrderTarget,
+  SteleError,
+  type SubscriptionSearch,
+} from "@stele/client";
 import type { Command } from "commander";
 import { describeError } from "../describe-error.ts";
 import { type CliIo, CommandFailed, UsageError } from "../io.ts";
@@ -170,10 +177,9 @@ function findDoubt(error: unknown, { aborted, reason }: AbortSignal): string | u
   return error instanceof SteleError && !error.wasRefused ? describeError(error) : undefined;
 }
 
-/** Says what to do about an order that may have taken effect. If somebody repeats one of these, it skips another event, or delivers events once more. */
-function adviceFor({ name, to }: Order, whom: string): string {
-  const addsUp = name === "replay" || name === "redeliver" || (name === "skip" && to === undefined);
-  return `the order may have taken effect for ${whom}${addsUp ? ": look before you repeat it" : ""}`;
+/** Says what to do about an order that may have taken effect. */
+function adviceFor(order: Order, whom: string): string {
+  return `the order may have taken effect for ${whom}${addsUp(order) ? ": look before you repeat it" : ""}`;
 }
 
 function placeExample(name: OrderName): string {
