@@ -13,6 +13,8 @@ interface RpcBody {
 interface RunOptions {
   readonly rowsMax?: number;
   readonly signal?: AbortSignal;
+  /** Called before each text that the command writes to stdout. */
+  readonly onText?: () => void;
   /** Flags that choose the output format. */
   readonly format?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -52,6 +54,7 @@ function answer({ id, method, params: { topic = "" } }: RpcBody): object {
 /** Text that was written. Writing fails like a closed pipe after the first `rowsMax` texts. */
 class TextStream {
   readonly texts: string[] = [];
+  onText: () => void = () => {};
   readonly isTTY: boolean;
   readonly #rowsMax: number;
 
@@ -61,6 +64,7 @@ class TextStream {
   }
 
   write(text: string | Uint8Array, done: (error?: Error) => void): void {
+    this.onText();
     if (this.texts.length >= this.#rowsMax) return done(Object.assign(new Error("write EPIPE"), { code: "EPIPE" }));
     this.texts.push(String(text));
     done();
@@ -71,9 +75,17 @@ const loadSettings = () => Promise.reject(new Error("no settings"));
 
 async function run(
   argv: readonly string[],
-  { rowsMax, signal = new AbortController().signal, format = ["-o", "ndjson"], env, isTerminal }: RunOptions,
+  {
+    rowsMax,
+    signal = new AbortController().signal,
+    onText = () => {},
+    format = ["-o", "ndjson"],
+    env,
+    isTerminal,
+  }: RunOptions,
 ) {
   const [stdout, stderr] = [new TextStream(rowsMax), new TextStream(undefined, isTerminal)];
+  stdout.onText = onText;
   const stdin = (async function* () {
     yield* ["1\n", "2\n", "3\n"];
   })();
@@ -152,6 +164,20 @@ it.each([
   });
   const { code, stderr } = await run(["subs", "skip", "a", ...flags], { signal: ending.signal });
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(says) });
+});
+
+it("subs skip, ended by Ctrl-C after the answer for one subscription, does not say that the next may have changed", async () => {
+  const ending = new AbortController();
+  const asked: string[] = [];
+  vi.stubGlobal("fetch", async (input: string) => {
+    asked.push(new URL(input).pathname);
+    return Response.json({ id: "a", events: 1, dryRun: false });
+  });
+  const onText = (): void => ending.abort();
+  const { code, stdout, stderr } = await run(["subs", "skip", "a", "b"], { signal: ending.signal, onText });
+  expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
+  expect(stdout.join("")).toContain('"id":"a"');
+  expect(asked).toEqual(["/admin/v1/subscriptions/a/skip"]);
 });
 
 it.each([

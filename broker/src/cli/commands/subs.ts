@@ -129,15 +129,18 @@ function defineOrder(
       const { dryRun, to, from, event: eventId } = flags;
       const order = { name, dryRun, to: toPlace(to), from: toPlace(from), eventId };
       let [refused, unknown] = [0, 0];
-      let whom = "";
+      /** For whom an order without a complete answer is under way. */
+      let whom: string | undefined;
       const results = async function* () {
         for (const target of toTargets(words, flags)) {
+          signal.throwIfAborted();
           whom = typeof target === "string" ? target : "some subscriptions";
           for await (const result of stele.admin.order(order, target, { signal })) {
             if (isDoubtful(result)) unknown += 1;
             else if (result.error !== undefined) refused += 1;
             yield result;
           }
+          whom = undefined;
         }
       };
       const rows = output.rows(results(), [
@@ -148,7 +151,7 @@ function defineOrder(
       ]);
       await rows.catch((error: unknown) => {
         const failure = dryRun ? undefined : findDoubt(error, signal);
-        throw failure === undefined
+        throw failure === undefined || whom === undefined
           ? error
           : new CommandFailed(`${failure}; ${adviceFor(order, whom)}`, { cause: error });
       });
