@@ -96,6 +96,7 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     expect(await page.getByRole("region", { name: "Publish" }).locator("pre").textContent()).not.toContain(clerk);
     const other = await browser.open(`${broker.url}/console/tail`);
     await other.getByRole("dialog", { name: "This broker asks for a key" }).waitFor();
+    await other.getByText("Ended: the broker asks for a key · 0 events kept").waitFor();
     await page.getByRole("button", { name: "Forget the key" }).click();
     await page.getByRole("dialog", { name: "This broker asks for a key" }).waitFor();
   });

@@ -53,7 +53,7 @@ describe.runIf(canRunChromium)("people who log in to the console through an iden
     await logOut(other);
     await page.evaluate("window.dispatchEvent(new Event('visibilitychange'))");
     await dialogOf(page).waitFor();
-    await page.getByText("Ended: log in again · 0 events kept").waitFor();
+    await page.getByText("Ended: the broker asks for a log-in · 0 events kept").waitFor();
     await logIn(other, "clerk");
     await other.getByText("acme/clerk", { exact: true }).waitFor();
     await unlock(other);
@@ -64,7 +64,7 @@ describe.runIf(canRunChromium)("people who log in to the console through an iden
     await form.getByText(/^Committed as/).waitFor();
     await other.goto(`${world.consoleUrl}/tail?topic=orders&after=OFFSET_FIRST`);
     await other.getByText("Live · 1 event kept").waitFor();
-    expect(await page.getByText("Ended: log in again · 0 events kept").count()).toBe(1);
+    expect(await page.getByText("Ended: the broker asks for a log-in · 0 events kept").count()).toBe(1);
     await page.evaluate("window.dispatchEvent(new Event('visibilitychange'))");
     await page.getByText("Live · 0 events kept").waitFor();
     await page.context().close();

@@ -98,7 +98,7 @@ export class LiveTail {
     this.#disconnect("paused");
   }
 
-  /** Ends the tail, because the broker asks for a log-in. After the log-in another tail starts, which does not continue at this place. */
+  /** Ends the tail, because the broker asks for a key or a log-in. After that, another tail starts, which does not continue at this place. */
   end(): void {
     this.#disconnect("ended");
   }

@@ -1,5 +1,6 @@
 import { type ReactNode, useCallback, useRef } from "react";
 import { useSearchParams } from "wouter";
+import { logIns } from "../broker/addresses.ts";
 import { formatCounted } from "../lib/format.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
 import { Failure } from "../ui/failure.tsx";
@@ -114,7 +115,7 @@ function describe({ status, place }: LiveTail): string {
     case "paused":
       return place === undefined ? "Paused" : `Paused at ${place}: nothing is missed`;
     case "ended":
-      return "Ended: log in again";
+      return `Ended: the broker asks for a ${logIns.length === 0 ? "key" : "log-in"}`;
     case "reconnecting":
       return `Reconnecting: ${status.reason}`;
     default:
