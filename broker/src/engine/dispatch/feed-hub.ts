@@ -127,11 +127,10 @@ export class FeedHub {
     const before = readers.passing ?? this.#slices.pause();
     const passed = before === undefined ? this.#passNow(readers, event) : this.#passAfter(before, readers, event);
     if (passed === undefined) return undefined;
-    const passing = passed
-      .catch(() => {})
-      .then(() => {
-        if (readers.passing === passing) readers.passing = undefined;
-      });
+    const onPassed = (): void => {
+      if (readers.passing === passing) readers.passing = undefined;
+    };
+    const passing = passed.then(onPassed, onPassed);
     readers.passing = passing;
     return passed;
   }

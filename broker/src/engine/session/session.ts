@@ -394,8 +394,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   }
 
   #written(): Promise<void> | undefined {
-    return this.#stopped === undefined
-      ? this.#keeper?.written(this)
-      : this.#stopped.promise.then(() => this.#written());
+    if (this.#stopped !== undefined) return this.#stopped.promise.then(() => this.#written());
+    return this.#keeper?.written(this);
   }
 }
