@@ -11,6 +11,8 @@ interface Filter {
   readonly query: LogQuery | undefined;
   /** The first block that no answer has covered yet. */
   next: bigint;
+  /** How many blocks the next search may read: fewer after a search that found too much or took too long. */
+  blocksMax: bigint;
 }
 
 interface Changes {
@@ -20,6 +22,7 @@ interface Changes {
 }
 
 const ID_BYTES = 16;
+const NO_LIMIT = 2n ** 64n;
 
 /** Polling filters: each remembers up to which block it has answered. */
 export class Filters {
@@ -32,7 +35,7 @@ export class Filters {
 
   add(query: LogQuery | undefined): Hex {
     const id = toHex(randomBytes(ID_BYTES));
-    this.#filters.set(id, { query, next: this.#chain.head.header.number + 1n });
+    this.#filters.set(id, { query, next: this.#chain.head.header.number + 1n, blocksMax: NO_LIMIT });
     return id;
   }
 
@@ -45,10 +48,10 @@ export class Filters {
   /** What is new since the last answer. If that is more logs than one answer may have, those of the first blocks: the next answer goes on from there. */
   changes(id: string): unknown[] {
     const filter = this.#get(id);
-    const from = filter.next;
+    const { query, next } = filter;
     const to = this.#chain.head.header.number;
-    if (from > to) return [];
-    const { changes, last } = filter.query === undefined ? this.#hashes(from, to) : this.#logs(filter.query, from, to);
+    if (next > to) return [];
+    const { changes, last } = query === undefined ? this.#hashes(next, to) : this.#logs(filter, query, to);
     filter.next = last + 1n;
     return changes;
   }
@@ -65,19 +68,23 @@ export class Filters {
     return filter;
   }
 
-  #logs(query: LogQuery, from: bigint, to: bigint): Changes {
+  #logs(filter: Filter, query: LogQuery, to: bigint): Changes {
+    const from = filter.next;
     const first = from > query.from ? from : query.from;
     const endsAt = performance.now() + this.#chain.options.callTimeMsMax;
-    for (let last = to; ; last = from + (last - from) / 2n) {
+    for (;;) {
+      const end = from + filter.blocksMax - 1n;
+      const last = end < to ? end : to;
       try {
-        return {
-          changes: findLogs(this.#chain, { ...query, from: first, to: last < query.to ? last : query.to }),
-          last,
-        };
+        const changes = findLogs(this.#chain, { ...query, from: first, to: last < query.to ? last : query.to });
+        filter.blocksMax = last === to ? NO_LIMIT : filter.blocksMax * 2n;
+        return { changes, last };
       } catch (error) {
         const isTooMuch = error instanceof ProviderRpcError && error.code === RPC_ERROR_CODES.limitExceeded;
-        // A poll begins no further search after the time of one, since new blocks wait meanwhile.
-        if (!isTooMuch || last === from || performance.now() > endsAt) throw error;
+        if (!isTooMuch || last === from) throw error;
+        filter.blocksMax = (last - from + 1n) / 2n;
+        // A poll begins no further search after the time of one, since new blocks wait meanwhile: the next poll searches the fewer blocks.
+        if (performance.now() > endsAt) throw error;
       }
     }
   }

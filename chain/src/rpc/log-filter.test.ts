@@ -35,7 +35,7 @@ describe("eth_getLogs", () => {
   });
 });
 
-it("eth_getFilterChanges searches once if the search takes too long", async () => {
+it("eth_getFilterChanges searches once if the search takes too long, and fewer blocks at the next poll", async () => {
   const yardstick = await Yardstick.create(await startEmbedded({ callTimeMsMax: 1 }));
   const polled = await yardstick.result("eth_newFilter", { topics: [PLAIN_TOPIC] });
   for (const count of [LOGS_ANSWER_LOGS_MAX, 1]) {
@@ -46,5 +46,7 @@ it("eth_getFilterChanges searches once if the search takes too long", async () =
     code: -32005,
     message: expect.stringMatching(/^query timeout exceeded/),
   });
+  expect(await yardstick.result("eth_getFilterChanges", polled)).toHaveLength(LOGS_ANSWER_LOGS_MAX);
+  expect(await yardstick.result("eth_getFilterChanges", polled)).toHaveLength(1);
   await yardstick.stop();
 });
