@@ -113,6 +113,7 @@ it.each([
 it.each<[Order, number]>([
   [{ name: "skip" }, 1],
   [{ name: "skip", to: "OFFSET_LAST" }, 1],
+  [{ name: "skip", to: "2999-01-01T00:00:00Z" }, 1],
   [{ name: "skip", dryRun: true }, 2],
   [{ name: "skip", to: 7 }, 2],
   [{ name: "replay", from: "OFFSET_FIRST" }, 2],

@@ -17,9 +17,16 @@ export interface Order {
   readonly dryRun?: boolean | undefined;
 }
 
-/** Whether a repeat of the order goes on behind what the first one did: it skips further events. Any other order leads to the same place again. */
+/** Milliseconds since the epoch, or the beginning of a time of ISO 8601. No eventId has these forms. */
+const time = /^\d{12,14}$|^\d{4}-\d\d-\d\d/;
+
+/**
+ * Whether a repeat of the order goes on behind what the first one did: it skips further events, as does a skip to a time that may lie after the newest
+ * event. Any other order leads to the same place again.
+ */
 export function addsUp({ name, to }: Pick<Order, "name" | "to">): boolean {
-  return name === "skip" && (to === undefined || to === "OFFSET_LAST");
+  if (name !== "skip" || typeof to === "number") return false;
+  return to === undefined || to === "OFFSET_LAST" || time.test(to);
 }
 
 /** What an order did to one subscription. */
