@@ -1,13 +1,7 @@
 import { expect, it } from "vitest";
-import { Cancellation } from "../../../lib/cancellation.ts";
-import { silentLogger } from "../../../lib/logger.ts";
 import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
-import { createMemoryStore } from "../../../store/memory/memory-store.ts";
-import { defaultEngineLimits } from "../../limits.ts";
-import { withSessions } from "../../testing/with-sessions.ts";
-import type { Connected } from "../connected.ts";
-import type { Session } from "../session.ts";
-import { LaterReads } from "./later-reads.ts";
+import { createLaterReads, sessionOf } from "../../testing/later-reads.ts";
+import type { LaterReads } from "./later-reads.ts";
 
 const clock = new VirtualClock();
 
@@ -18,29 +12,9 @@ function createReads(): { readonly reads: LaterReads; readonly begun: readonly s
     begun.push(id);
     await new Promise<void>((resolve) => void clock.after(10, resolve));
   };
-  const progress = { generation: 0, version: 0 };
-  const find = ({ id }: Session): Connected => {
-    const group = { id: id.startsWith("other") ? "2" : "1", progress, findGeneration: async () => 0 };
-    return { group, peer: { ended: () => {} } } as unknown as Connected; // All fields that LaterReads reads.
-  };
-  const reads = new LaterReads({
-    clock,
-    logger: silentLogger,
-    limits: defaultEngineLimits,
-    signal: new Cancellation(),
-    isShared: true,
-    nodeId: () => undefined,
-    store: withSessions(createMemoryStore(), { findSession }),
-    find,
-    isStopped: () => false,
-    end: async () => {},
-    release: () => {},
-    checkReturned: () => {},
-  });
-  return { reads, begun };
+  return { reads: createLaterReads(clock, findSession), begun };
 }
 
-const sessionOf = (id: string): Session => ({ id, key: { epoch: 0 }, filterSet: { version: 0 } }) as unknown as Session; // As above.
 const all = Array.from({ length: 30 }, (_, index) => sessionOf(String(index)));
 
 it("reads each session once more, not twice, if all may have changed twice while the store is slow", async () => {

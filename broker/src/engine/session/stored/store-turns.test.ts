@@ -1,18 +1,13 @@
 import { expect, it } from "vitest";
 import { parseTopicFilter } from "../../../domain/topic-filter.ts";
-import { Cancellation } from "../../../lib/cancellation.ts";
-import { silentLogger } from "../../../lib/logger.ts";
 import type { SessionStore } from "../../../ports/session-store.ts";
 import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
 import { createMemoryStore } from "../../../store/memory/memory-store.ts";
 import type { Attachment } from "../../broker.ts";
-import { defaultEngineLimits } from "../../limits.ts";
+import { createLaterReads, sessionOf } from "../../testing/later-reads.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestEngine } from "../../testing/test-engine.ts";
 import { withSessions } from "../../testing/with-sessions.ts";
-import type { Connected } from "../connected.ts";
-import type { Session } from "../session.ts";
-import { LaterReads } from "./later-reads.ts";
 
 const count = 30;
 const runningMax = 5;
@@ -93,26 +88,8 @@ it.each(flows)("makes at most five calls of the store at once for 30 sessions th
 it("makes at most five calls of the store at once for 30 sessions that it reads again after a rollback", async () => {
   const clock = new VirtualClock();
   const gauge = new Gauge(clock);
-  const findSession = async (): Promise<undefined> => gauge.pass() as Promise<undefined>; // No row.
-  const known = {
-    group: { id: "1", progress: { generation: 0, version: 0 }, findGeneration: async () => 0 },
-    peer: { ended: () => {} },
-  } as unknown as Connected; // All fields that LaterReads reads.
-  const reads = new LaterReads({
-    clock,
-    logger: silentLogger,
-    limits: defaultEngineLimits,
-    signal: new Cancellation(),
-    isShared: true,
-    nodeId: () => undefined,
-    store: withSessions(createMemoryStore(), { findSession }),
-    find: () => known,
-    isStopped: () => false,
-    end: async () => {},
-    release: () => {},
-    checkReturned: () => {},
-  });
-  const session = { id: "s", key: { epoch: 0 }, filterSet: { version: 0 } } as unknown as Session; // As above.
+  const reads = createLaterReads(clock, async () => gauge.pass() as Promise<undefined>); // No row.
+  const session = sessionOf("s");
   const all = Array.from({ length: count }, () => reads.readUntilDone(session));
   await clock.advance(1_000);
   await Promise.all(all);
