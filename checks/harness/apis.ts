@@ -34,7 +34,8 @@ type Send = (http: HttpSender, operation: string, params: Params) => Promise<Htt
 
 const formType = { "content-type": "application/x-www-form-urlencoded" };
 const jsonType = { "content-type": "application/json" };
-const positionalNames: Readonly<Record<string, readonly (keyof Params)[]>> = {
+/** The parameters of operations by position; others have `topic` and `groupId`. */
+export const positionalNames: Readonly<Record<string, readonly (keyof Params)[]>> = {
   publish: ["topic", "groupId", "content", "extensions"],
   subscribe: ["topic", "groupId", "url", "subscriptionId", "offset", "secret"],
   unSubscribe: ["subscriptionId"],

@@ -116,7 +116,8 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     await page.context().close();
   });
 
-  it("a view that the key may not see asks again only if somebody comes back, since the broker logs each refusal", async () => {
+  /** A view that the key of the clerk may not see, on a page whose clock the test moves. */
+  async function openRefusedView() {
     const page = await browser.open(`${operatorsUrl()}/console/subscriptions`);
     await giveKey(page, clerk);
     const refused = page.getByRole("alert").getByText("not allowed: administer (100702)");
@@ -124,6 +125,11 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     await page.clock.install();
     await page.reload();
     await refused.waitFor();
+    return { page, refused };
+  }
+
+  it("a view that the key may not see asks again only if somebody comes back, since the broker logs each refusal", async () => {
+    const { page } = await openRefusedView();
     let asked = 0;
     page.on("request", (request) => (asked += request.url().includes("/admin/") ? 1 : 0));
     const rights = page.waitForRequest(/\/access$/);
@@ -137,13 +143,7 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
   });
 
   it("a view that the key may not see appears once an operator has granted the right, even if nobody leaves the tab", async () => {
-    const page = await browser.open(`${operatorsUrl()}/console/subscriptions`);
-    await giveKey(page, clerk);
-    const refused = page.getByRole("alert").getByText("not allowed: administer (100702)");
-    await refused.waitFor();
-    await page.clock.install();
-    await page.reload();
-    await refused.waitFor();
+    const { page, refused } = await openRefusedView();
     // Stands for the grant: the broker answers as it does to an operator, but under the same name.
     const headers = { authorization: `Bearer ${operator}` };
     await page.route(/\/admin\//, (route) => route.continue({ headers }));

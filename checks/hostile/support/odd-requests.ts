@@ -1,5 +1,5 @@
 import type { HttpRequest } from "../../harness/http-client.ts";
-import { toQuery } from "../../harness/apis.ts";
+import { positionalNames, toQuery } from "../../harness/apis.ts";
 import { oddChainCall } from "./odd-chain-calls.ts";
 import type { OddValues } from "./odd-values.ts";
 
@@ -8,12 +8,7 @@ const names: Readonly<Record<string, readonly string[]>> = {
   close: ["topic", "groupId"],
   exist: ["topic", "groupId"],
   state: ["topic", "groupId"],
-  publish: ["topic", "groupId", "content", "extensions"],
-  subscribe: ["topic", "groupId", "url", "subscriptionId", "offset", "secret"],
-  unSubscribe: ["subscriptionId"],
-  getEvent: ["eventId", "groupId"],
-  getProof: ["eventId", "groupId"],
-  list: ["pageIndex", "pageSize", "groupId"],
+  ...positionalNames,
 };
 const operations = Object.keys(names);
 /** A GET query has at most 1,024 bytes, and an escaped character takes up to nine. */
