@@ -20,7 +20,7 @@ import type {
 import { HttpTransport, isRecord, toForeignAnswer } from "./http-transport.ts";
 import type { Open } from "./lib/open.ts";
 import type { CallOptions, SteleOptions } from "./options.ts";
-import { addsUp, type Order, type OrderResult, toOrderBody, toOrderResult } from "./order.ts";
+import { isUnsafeToRepeat, type Order, type OrderResult, toOrderBody, toOrderResult } from "./order.ts";
 import { retriesDefault, withRetries } from "./retries.ts";
 import { isBrokerCode, SteleError, toFailure, toProtocolError, withUnknownOutcome } from "./stele-error.ts";
 
@@ -43,7 +43,7 @@ export type {
   SkippedListing,
 } from "@stele/wire";
 export type { Open } from "./lib/open.ts";
-export { addsUp, type Order, type OrderResult, type Place } from "./order.ts";
+export { isUnsafeToRepeat, type Order, type OrderResult, type Place } from "./order.ts";
 
 /**
  * Conditions of a search for subscriptions; docs/admin.md explains each field. A search that names no group covers the client's group, or all groups if the
@@ -142,13 +142,13 @@ export class AdminClient {
   /**
    * Sends an order, such as `pause` or `replay`, to one subscription or several. For one, a failed order throws. For several, a result has the `error` of its
    * subscription, and `wasRefused` if the order surely changed nothing there. The client retries every order unless a repeat would skip further events
-   * ({@link addsUp}). `wasRefused` of a thrown error is false once the broker has answered for some subscriptions.
+   * ({@link isUnsafeToRepeat}). `wasRefused` of a thrown error is false once the broker has answered for some subscriptions.
    */
   async *order(order: Order, target: OrderTarget, options: CallOptions = {}): AsyncGenerator<OrderResult> {
     const { name, dryRun } = order;
     const body = toOrderBody(order);
     const method = "POST";
-    const isRepeatable = dryRun === true || !addsUp(order);
+    const isRepeatable = dryRun === true || !isUnsafeToRepeat(order);
     if (typeof target === "string") {
       const path = `/subscriptions/${encodeURIComponent(target)}/${name}`;
       yield (await this.#ask({ method, path, query: { dryRun }, body, isRepeatable }, options)) as OrderResult; // OpenAPI declares this shape.

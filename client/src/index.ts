@@ -1,4 +1,4 @@
-export { addsUp } from "./order.ts";
+export { isUnsafeToRepeat } from "./order.ts";
 export {
   AdminClient,
   type Order,

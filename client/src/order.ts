@@ -24,7 +24,7 @@ const time = /^\d{12,14}$|^\d{4}-\d\d-\d\d/;
  * Whether a repeat of the order goes on behind what the first one did: it skips further events, as does a skip to a time that may lie after the newest
  * event. Any other order leads to the same place again.
  */
-export function addsUp({ name, to }: Pick<Order, "name" | "to">): boolean {
+export function isUnsafeToRepeat({ name, to }: Pick<Order, "name" | "to">): boolean {
   if (name !== "skip" || typeof to === "number") return false;
   return to === undefined || to === "OFFSET_LAST" || time.test(to);
 }

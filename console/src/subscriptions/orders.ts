@@ -1,4 +1,4 @@
-import { addsUp, type OrderTarget, type Place, type Stele } from "@stele/client";
+import { isUnsafeToRepeat, type OrderTarget, type Place, type Stele } from "@stele/client";
 import { describeError, isUnknown } from "../broker/describe-error.ts";
 import { formatCounted } from "../lib/format.ts";
 
@@ -101,7 +101,7 @@ export function describeFailure(
   { name, place }: { readonly name: ConsoleOrder; readonly place: Place | undefined },
   error: unknown,
 ): string {
-  const advice = addsUp({ name, ...toBounds(name, place) })
+  const advice = isUnsafeToRepeat({ name, ...toBounds(name, place) })
     ? ": look at the subscription before you give it again"
     : "";
   const doubt = `The order may have taken effect${advice}.`;
