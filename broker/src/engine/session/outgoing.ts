@@ -59,7 +59,7 @@ export class Outgoing {
 
   send(delivery: Delivery, { afterWrite }: { readonly afterWrite: boolean }): void {
     if (!afterWrite && this.#waiting.length === 0) {
-      this.#deliver(delivery);
+      this.#give(delivery);
       return;
     }
     const { content, extensions } = delivery.event;
@@ -77,7 +77,7 @@ export class Outgoing {
 
   /** Drops the waiting deliveries that are gone, and returns them. The peer never gets them. */
   drop(isGone: (delivery: Delivery) => boolean): readonly Delivery[] {
-    const gone = this.#waiting.flatMap(({ sent }) => (typeof sent === "object" && isGone(sent) ? [sent] : []));
+    const gone = this.#waiting.flatMap(({ sent }) => (typeof sent !== "number" && isGone(sent) ? [sent] : []));
     const dropped = new Set<Waiting["sent"]>(gone);
     for (const { sent, bytes } of this.#waiting) if (dropped.has(sent)) this.#waitingBytes -= bytes;
     this.#waiting = this.#waiting.filter(({ sent }) => !dropped.has(sent));
@@ -116,17 +116,14 @@ export class Outgoing {
   #sendFirst({ sent, bytes }: Waiting): void {
     this.#waiting.shift();
     this.#waitingBytes -= bytes;
-    if (typeof sent === "object") {
-      this.#deliver(sent);
-      return;
-    }
-    this.#releasing.delete(sent);
-    this.#peer.release(sent);
+    if (typeof sent === "number") this.#releasing.delete(sent);
+    this.#give(sent);
   }
 
-  #deliver(delivery: Delivery): void {
+  #give(sent: Delivery | Ticket): void {
     try {
-      this.#peer.deliver(delivery);
+      if (typeof sent === "number") this.#peer.release(sent);
+      else this.#peer.deliver(sent);
     } catch (error) {
       this.#onFailed(error);
     }
