@@ -47,7 +47,7 @@ export class NativeCalls {
   }
 
   /** The thread calls this if it will make no native call: an owner that exits at once need not wait. */
-  started(): void {
+  noneFollow(): void {
     if ((Atomics.and(this.#flags, 0, ~IN_CALL) & ENDING) !== 0) this.#exit();
   }
 

@@ -155,7 +155,7 @@ try {
   port.on("message", (message: ToWorker) => receive(context, message));
   post({ kind: "ready" });
 } catch (error) {
-  nativeCalls.started(); // If the addon did not load: an owner that exits at once need not wait.
+  nativeCalls.noneFollow(); // If the addon did not load: an owner that exits at once need not wait.
   post({ kind: "refused", message: toRefusal(data.file, error).message });
   port.close();
 }
