@@ -161,6 +161,32 @@ describe("redeliver", () => {
     expect(attempted()).toEqual(["1"]);
   });
 
+  it("leaves out the dead letters that a replay removes meanwhile: their events are delivered in order", async () => {
+    const id = await withLetters();
+    const accepted = createDeferred<AttemptOutcome>();
+    engine.sink.receive("http://receiver/", ({ event }) =>
+      textOf(event.content) === "1" ? accepted.promise : { status: "accepted" },
+    );
+    const [, second] = await letters(id);
+    const work = order(id, redeliver);
+    await engine.clock.settle();
+    await order(id, { kind: "replay", from: second?.eventId ?? "" });
+    accepted.resolve({ status: "accepted" });
+    expect(await work).toEqual({ id, events: 1, deadLetters: { left: 0 } });
+    expect(attempted()).toEqual(["1", "2", "3"]);
+  });
+
+  it("sends no dead letter of a removed subscription to one that was made with its identifier", async () => {
+    const id = await withLetters();
+    engine.sink.receive("http://receiver/", async () => {
+      await engine.broker.unSubscribe({ subscriptionId: id });
+      await engine.subscribe("a", { subscriptionId: id, url: "http://another/" });
+      return { status: "accepted" };
+    });
+    expect(await order(id, redeliver)).toMatchObject({ events: 0 });
+    expect(attempted()).toEqual(["1"]);
+  });
+
   it("makes no attempt at a node whose deliveries are paused", async () => {
     const id = await withLetters();
     engine.deliveries = "paused";

@@ -112,7 +112,7 @@ export class DeadLetterOrders {
 
   /**
    * Delivers in order of position. After an event that fails it tries the next one, unless the receiver is gone or asks for a pause. It stops at an event
-   * that another node has reserved, so that the events stay in order.
+   * that another node has reserved, so that the events stay in order, and at one that is no dead letter any more.
    */
   async #redeliver(due: readonly DeadLetter[], run: DeadLetterRun): Promise<Done> {
     const { clock } = this.#options;
@@ -177,6 +177,7 @@ export class DeadLetterOrders {
   async #attempt(letter: DeadLetter, { find, group, signals }: DeadLetterRun): Promise<AttemptOutcome> {
     const { access, events, eventIds } = this.#options;
     const subscription = await find();
+    if (!(await this.#isKept(letter))) return { status: "withheld" };
     this.#checkRight(subscription, letter);
     const event = await events.get(group, letter.eventId);
     const origins = isCloudEvent(subscription.delivery.options)
@@ -186,6 +187,12 @@ export class DeadLetterOrders {
     const addressee = { target: toTarget(subscription), eventIds, names: access.namesFor(subscription) };
     const mayStart = (): boolean => access.mayDeliver(subscription) && access.receiverOf(subscription)(letter.topic);
     return attempt(this.#options, toNotification(addressee, [event], origins), { ...signals, mayStart });
+  }
+
+  /** False after a replay or a rollback, which deliver the event in order, and after the subscription was removed, even if it was made again. */
+  async #isKept({ subscriptionId, eventId, attempts }: DeadLetter): Promise<boolean> {
+    const found = await this.#options.store.deadLetters.find(subscriptionId, eventId);
+    return found?.attempts === attempts;
   }
 
   #checkRight(subscription: CallbackSubscription, { topic }: DeadLetter): void {
