@@ -5,8 +5,8 @@ import { bytesAheadMax, bytesAheadTotalMax, RoomAhead, SharedRoom } from "./room
 const workersMax = 1_000;
 const eventBytes = 1_024;
 
-function createRoom(shared: SharedRoom): RoomAhead {
-  return new RoomAhead({ shared, countAhead: () => 0, stopping: unaborted });
+function createRoom(shared: SharedRoom, countAhead = () => 0): RoomAhead {
+  return new RoomAhead({ shared, countAhead, stopping: unaborted });
 }
 
 /** As many workers as may hang at one receiver, each with events to take. */
@@ -104,5 +104,22 @@ describe("a worker that waits for its share", () => {
     expect(await hasEnded()).toBe(false);
     for (const room of rooms.slice(100, 200)) room.close();
     expect(await hasEnded()).toBe(true);
+  });
+
+  it("is not looked at for each event of a worker that works", () => {
+    const shared = new SharedRoom();
+    const [large, working, ...rooms] = createRooms(shared);
+    large?.take(bytesAheadTotalMax);
+    for (const room of rooms) room.take(eventBytes);
+    let looks = 0;
+    const waiting = createRoom(shared, () => ((looks += 1), 0));
+    waiting.take(bytesAheadMax / 2);
+    void waiting.wait();
+    looks = 0;
+    for (let events = 0; events < 100; events += 1) {
+      working?.take(eventBytes);
+      working?.free(eventBytes);
+    }
+    expect(looks).toBe(0);
   });
 });
