@@ -24,6 +24,19 @@ export interface DeadLetter {
   readonly failedAt: number;
 }
 
+/**
+ * Whether two readings are of the same dead letter of a subscription, unchanged. A reorg may put another event in the place of the first, with the same eventId
+ * and as many failed attempts, and a subscription may be removed and made again: only the time tells those dead letters apart.
+ */
+export function isSameLetter(left: DeadLetter, right: DeadLetter): boolean {
+  return (
+    left.position === right.position &&
+    left.eventId === right.eventId &&
+    left.attempts === right.attempts &&
+    left.failedAt === right.failedAt
+  );
+}
+
 /** Shortens a reason for a dead letter. Removes NUL characters, which PostgreSQL cannot store, and replaces halves of surrogate pairs, which no database can. */
 export function toLetterReason(text: string): string {
   return text

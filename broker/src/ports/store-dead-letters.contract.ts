@@ -83,11 +83,14 @@ export function testDeadLetters(store: () => Store): void {
     const letter = letterOf(1, first);
     await store().saveProgress([passing(1, first, [letter])]);
     const next = { attempts: 4, reason: "answered 503", failedAt: 1_700_000_000_900 };
-    const other = { ...letter, eventId: letterOf(1, second).eventId };
-    expect([await store().deadLetters.remove([other]), await store().deadLetters.replace(other, next)]).toEqual([
-      0,
-      false,
-    ]);
+    const { eventId } = letterOf(1, second);
+    for (const other of [
+      { ...letter, eventId },
+      { ...letter, failedAt: letter.failedAt - 1 },
+    ]) {
+      expect(await store().deadLetters.remove([other])).toBe(0);
+      expect(await store().deadLetters.replace(other, next)).toBe(false);
+    }
     expect(await store().deadLetters.replace(letter, next)).toBe(true);
     expect([await store().deadLetters.remove([letter]), await store().deadLetters.replace(letter, next)]).toEqual([
       0,

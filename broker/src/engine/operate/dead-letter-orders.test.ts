@@ -187,6 +187,21 @@ describe("redeliver", () => {
     expect(attempted()).toEqual(["1"]);
   });
 
+  it("removes no dead letter of a subscription that was made with the identifier of a removed one", async () => {
+    const id = await withLetters();
+    const accepted = createDeferred<AttemptOutcome>();
+    engine.sink.receive("http://receiver/", () => accepted.promise);
+    engine.sink.receive("http://another/", () => failed);
+    const work = order(id, redeliver);
+    await engine.clock.settle();
+    await engine.broker.unSubscribe({ subscriptionId: id });
+    const options = { onFailure: "skip", attemptsMax: 1 };
+    await engine.subscribe("a", { subscriptionId: id, url: "http://another/", offset: "OFFSET_FIRST", options });
+    await engine.clock.advance(1_000);
+    accepted.resolve({ status: "accepted" });
+    expect(await work).toEqual({ id, events: 0, deadLetters: { left: 3 } });
+  });
+
   it("makes no attempt at a node whose deliveries are paused", async () => {
     const id = await withLetters();
     engine.deliveries = "paused";

@@ -3,6 +3,7 @@ import {
   type DeadLetter,
   deadLettersMax,
   findReservingNode,
+  isSameLetter,
   type Reservation,
   reserveLetter,
   toLetterReason,
@@ -190,9 +191,9 @@ export class DeadLetterOrders {
   }
 
   /** False after a replay or a rollback, which deliver the event in order, and after the subscription was removed, even if it was made again. */
-  async #isKept({ subscriptionId, eventId, attempts }: DeadLetter): Promise<boolean> {
-    const found = await this.#options.store.deadLetters.find(subscriptionId, eventId);
-    return found?.attempts === attempts;
+  async #isKept(letter: DeadLetter): Promise<boolean> {
+    const found = await this.#options.store.deadLetters.find(letter.subscriptionId, letter.eventId);
+    return found !== undefined && isSameLetter(found, letter);
   }
 
   #checkRight(subscription: CallbackSubscription, { topic }: DeadLetter): void {

@@ -1,5 +1,5 @@
 import type { EventId } from "@stele/wire";
-import type { DeadLetter } from "../../domain/dead-letter.ts";
+import { type DeadLetter, isSameLetter } from "../../domain/dead-letter.ts";
 import type { Position } from "../../domain/position.ts";
 import type { SubscriptionId } from "../../domain/subscription.ts";
 import type { DeadLetterPage, DeadLetters } from "../../ports/dead-letters.ts";
@@ -24,14 +24,15 @@ export class MemoryDeadLetters implements DeadLetters {
 
   async remove(letters: readonly DeadLetter[]): Promise<number> {
     const known = letters.filter((letter) => this.#isKnown(letter));
-    for (const letter of known) this.#set(letter.subscriptionId, (own) => own.filter((one) => !isSame(one, letter)));
+    for (const letter of known)
+      this.#set(letter.subscriptionId, (own) => own.filter((one) => !isSameLetter(one, letter)));
     return known.length;
   }
 
   async replace(letter: DeadLetter, next: Pick<DeadLetter, "attempts" | "reason" | "failedAt">): Promise<boolean> {
     if (!this.#isKnown(letter)) return false;
     const changed = { ...letter, ...next };
-    this.#set(letter.subscriptionId, (own) => own.map((one) => (isSame(one, letter) ? changed : one)));
+    this.#set(letter.subscriptionId, (own) => own.map((one) => (isSameLetter(one, letter) ? changed : one)));
     return true;
   }
 
@@ -54,7 +55,7 @@ export class MemoryDeadLetters implements DeadLetters {
   }
 
   #isKnown(letter: DeadLetter): boolean {
-    return this.#of(letter.subscriptionId).some((one) => isSame(one, letter));
+    return this.#of(letter.subscriptionId).some((one) => isSameLetter(one, letter));
   }
 
   #set(id: SubscriptionId, change: (own: readonly DeadLetter[]) => readonly DeadLetter[]): void {
@@ -62,8 +63,4 @@ export class MemoryDeadLetters implements DeadLetters {
     if (next.length === 0) this.#letters.delete(id);
     else this.#letters.set(id, next);
   }
-}
-
-function isSame(left: DeadLetter, right: DeadLetter): boolean {
-  return left.position === right.position && left.eventId === right.eventId && left.attempts === right.attempts;
 }

@@ -40,13 +40,14 @@ export class SqlDeadLetters implements DeadLetters {
     return this.#database.durable.transaction().execute(async (transaction) => {
       let count = 0;
       for (const letter of letters) {
-        const { subscriptionId, position, eventId, attempts } = letter;
+        const { subscriptionId, position, eventId, attempts, failedAt } = letter;
         const { numDeletedRows } = await transaction
           .deleteFrom("dead_letters")
           .where("subscription_id", "=", subscriptionId)
           .where("position", "=", position)
           .where("event_id", "=", eventId)
           .where("attempts", "=", attempts)
+          .where("failed_at", "=", failedAt)
           .executeTakeFirst();
         count += Number(numDeletedRows);
       }
@@ -63,6 +64,7 @@ export class SqlDeadLetters implements DeadLetters {
       .where("position", "=", letter.position)
       .where("event_id", "=", letter.eventId)
       .where("attempts", "=", letter.attempts)
+      .where("failed_at", "=", letter.failedAt)
       .executeTakeFirst();
     return numUpdatedRows === 1n;
   }
