@@ -300,7 +300,7 @@ export const settings = {
   callbackGiveUpAfterMs: integer({
     section: "Callbacks",
     description:
-      "After this long without a successful attempt, the broker suspends the subscription; its cursor stays.",
+      "After this long without a successful attempt, the broker suspends the subscription; its cursor stays. Only the waits between attempts count: a receiver that hangs until each attempt's timeout has longer.",
     default: 3 * dayMs,
     unit: "milliseconds",
     min: secondMs,
