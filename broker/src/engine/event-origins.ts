@@ -2,6 +2,7 @@ import type { Event } from "../domain/event.ts";
 import type { TopicName } from "../domain/topic-name.ts";
 import type { Topic } from "../domain/topic.ts";
 import { untilAborted } from "../lib/until-aborted.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { Ledger } from "../ports/ledger.ts";
 import type { EventOrigin, OriginSource } from "./broker.ts";
 import type { BlockTimes } from "./block-times.ts";
@@ -12,6 +13,7 @@ const originsKeptMax = 10_000;
 
 export interface EventOriginsParts {
   readonly ledger: Pick<Ledger, "view">;
+  readonly clock: Pick<Clock, "monotonic">;
   readonly times: BlockTimes;
   readonly progress: IndexProgress;
   /** @throws BrokerError 100101. */
@@ -26,6 +28,8 @@ export class EventOrigins implements OriginSource {
   readonly #sources = new Map<TopicName, string>();
   readonly #times = new Map<number, number | undefined>();
   #version = -1;
+  /** When the chain may be asked for a time again, in milliseconds of the monotonic clock. */
+  #askAt = 0;
 
   constructor(parts: EventOriginsParts) {
     this.#parts = parts;
@@ -43,10 +47,23 @@ export class EventOrigins implements OriginSource {
   async load({ topic, blockNumber }: Placed, signal: AbortSignal): Promise<EventOrigin> {
     const source = this.#sources.get(topic) ?? (await this.#loadSource(topic));
     const { version } = this.#parts.progress;
-    const time = await untilAborted(this.#parts.times.find(blockNumber), signal);
+    const time = await this.#readTime(blockNumber, signal);
     this.#forgetOld();
     if (version === this.#parts.progress.version && time !== undefined) this.#times.set(blockNumber, time);
     return { source, time };
+  }
+
+  /**
+   * Undefined if the chain gives no time. Then nobody asks again for as long as that took: a chain that hangs would hold up each block of a backlog until the
+   * read's deadline.
+   */
+  async #readTime(blockNumber: number, signal: AbortSignal): Promise<number | undefined> {
+    const { times, clock } = this.#parts;
+    const startedAt = clock.monotonic();
+    if (startedAt < this.#askAt) return undefined;
+    const time = await untilAborted(times.find(blockNumber), signal);
+    if (time === undefined && !signal.aborted) this.#askAt = 2 * clock.monotonic() - startedAt;
+    return time;
   }
 
   async #loadSource(topic: TopicName): Promise<string> {

@@ -124,6 +124,7 @@ export class Group {
     this.times = new BlockTimes({ ...options, progress });
     this.origins = new EventOrigins({
       ledger: this.ledger,
+      clock: options.clock,
       times: this.times,
       progress,
       getTopic: (name) => this.getTopic(name),

@@ -1,0 +1,32 @@
+import { afterEach, expect, it } from "vitest";
+import { testCaller } from "./testing/as-caller.ts";
+import { TestEngine } from "./testing/test-engine.ts";
+
+let engine: TestEngine;
+afterEach(() => engine.stop());
+
+async function order(id: string, kind: "pause" | "resume"): Promise<void> {
+  await engine.broker.operator.orderSubscription(testCaller, id, { order: { kind }, isDryRun: false });
+}
+
+/** Times of the CloudEvents that the receiver got, by sequence. */
+function timesSent(): readonly (number | undefined)[] {
+  return engine.sink.attempts.flatMap(({ batch = [] }) => batch.map(({ origin }) => origin?.time));
+}
+
+it("a chain that gives no times delays a batch of CloudEvents once, not for the block of each event", async () => {
+  engine = await TestEngine.start();
+  await engine.broker.open({ topic: "a", groupId: undefined });
+  const id = await engine.subscribe("a", { options: { form: "cloudevents", batchEvents: 100 } });
+  await order(id, "pause");
+  await engine.publishMany("a", 20);
+  engine.readBlock = () => new Promise(() => {});
+  await order(id, "resume");
+  await engine.clock.advance(11_000);
+  expect(timesSent()).toEqual(Array.from({ length: 20 }, () => undefined));
+  engine.readBlock = undefined;
+  await engine.clock.advance(11_000);
+  await engine.publish("a", "with a time");
+  await engine.clock.advance(100);
+  expect(timesSent().at(-1)).toEqual(expect.any(Number));
+});
