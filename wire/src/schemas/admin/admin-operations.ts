@@ -123,7 +123,7 @@ const calls = {
           .int()
           .min(0)
           .max(rotationSecondsMax)
-          .describe("How long the previous secret also signs, at the same url; a day if left out."),
+          .describe("With `secret`: how long the previous one also signs, at the same url; a day if left out."),
         kind: z.enum(webhookKinds),
         format: z.enum(eventFormats).describe("Form of the events."),
         concurrency: z.int().min(1).describe("Topics to deliver at once."),
@@ -133,7 +133,11 @@ const calls = {
         attemptsMax: z.int().min(1).describe("With `skip`: failed attempts after which an event is a dead letter."),
       })
       .partial()
-      .refine((change) => Object.keys(change).length > 0, "it names nothing to change"),
+      .refine((change) => Object.keys(change).length > 0, "it names nothing to change")
+      .refine(
+        ({ secret, rotationSeconds }) => rotationSeconds === undefined || secret !== undefined,
+        '"rotationSeconds" goes with "secret" only: to end a rotation, give the current secret, and 0',
+      ),
   },
   test: { summary: "Sends a test event now, whatever the state of the subscription.", body: none },
   redeliver: {

@@ -228,6 +228,8 @@ describe("orders", () => {
     const { body } = await call("GET", path);
     expect(body).toMatchObject({ hasSecret: true, kind: "RESTful", olderSecretUntil: expect.stringMatching(/Z$/) });
     expect(JSON.stringify(body)).not.toContain("whsec_");
+    await call("POST", `${path}/change`, { secret: secretNamed("two"), rotationSeconds: 0 });
+    expect((await call("GET", path)).body).not.toHaveProperty("olderSecretUntil");
     const tested = await call("POST", `${path}/test`);
     expect(tested.body).toMatchObject({ test: { outcome: "accepted", durationMs: expect.any(Number) } });
     const made = await call("POST", `${path}/change`, { secret: "generate" });
@@ -328,6 +330,7 @@ describe("failures", () => {
     ["POST /subscriptions/00000000-0000-4000-8000-000000000001/change", [400, 200001], {}],
     ["POST /subscriptions/00000000-0000-4000-8000-000000000001/change", [400, 100501], { url: "ftp://x" }],
     ["POST /subscriptions/00000000-0000-4000-8000-000000000001/change", [400, 200001], { attemptsMax: 2 }],
+    ["POST /subscriptions/00000000-0000-4000-8000-000000000001/change", [400, 200001], { rotationSeconds: 0 }],
     ["POST /subscriptions/00000000-0000-4000-8000-000000000001/discard", [400, 200001], {}],
     ["POST /subscriptions/00000000-0000-4000-8000-000000000001/discard", [400, 200001], { eventId: "a", all: true }],
     ["POST /subscriptions/00000000-0000-4000-8000-000000000001/discard", [404, 100303], { eventId: "df09ed59-9-9" }],
