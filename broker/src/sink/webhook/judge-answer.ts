@@ -1,4 +1,4 @@
-import type { AttemptOutcome, Notification, TestOutcome } from "../../ports/sink.ts";
+import type { AttemptOutcome, CallbackTarget, Notification, TestOutcome } from "../../ports/sink.ts";
 import { isRpc, webhookIdOf } from "./callback-body.ts";
 import { describeFailure } from "./describe-failure.ts";
 import type { Answer } from "./exchange.ts";
@@ -23,8 +23,19 @@ export function judgeAnswer(answer: Answer, { notification, now }: JudgeContext)
   return fault === undefined ? { status: "accepted" } : fail(`answered ${answer.status}, but ${fault}`);
 }
 
+/** Interprets the answer to a test. A JsonRPC receiver need not know pings, so any JSON-RPC response counts, even an error. */
+export function judgeTest(
+  answer: Answer,
+  { target, now }: { readonly target: CallbackTarget; readonly now: number },
+): TestOutcome["outcome"] {
+  const outcome = judgeStatus(answer, now);
+  if (outcome.status !== "accepted" || answer.status === 204 || !isRpc(target)) return outcome;
+  const response = readResponse(answer);
+  return typeof response === "string" ? fail(`answered ${answer.status}, but ${response}`) : outcome;
+}
+
 /** Interprets an answer without looking at its body. */
-export function judgeStatus(answer: Answer, now: number): TestOutcome["outcome"] {
+function judgeStatus(answer: Answer, now: number): TestOutcome["outcome"] {
   if (answer.status === 410) return { status: "gone", reason: "answered 410" };
   if (answer.status < 200 || answer.status > 299) return judgeRefusal(answer, now);
   if (answer.brokenBy !== undefined) return fail(`answered ${answer.status}, but ${describeFailure(answer.brokenBy)}`);
@@ -44,15 +55,20 @@ function judgeRefusal(answer: Answer, now: number): TestOutcome["outcome"] {
  * request's (JSON-RPC 2.0, section 5). `error: null` is not an error.
  */
 function findResponseFault(answer: Answer, requestId: string): string | undefined {
-  if (answer.isCut) return "the JSON-RPC response is too long";
-  const response = parseJson(answer.body);
-  if (typeof response !== "object" || response === null || Array.isArray(response)) {
-    return "the body is not a JSON-RPC response";
-  }
+  const response = readResponse(answer);
+  if (typeof response === "string") return response;
   if ("error" in response && response.error !== null) return `with a JSON-RPC error${codeOf(response.error)}`;
   if ("id" in response && response.id !== null && response.id !== requestId)
     return "the JSON-RPC response is to another request";
   return undefined;
+}
+
+/** The JSON-RPC response, or why it is none. */
+function readResponse({ isCut, body }: Answer): object | string {
+  if (isCut) return "the JSON-RPC response is too long";
+  const response = parseJson(body);
+  const isResponse = typeof response === "object" && response !== null && !Array.isArray(response);
+  return isResponse ? response : "the body is not a JSON-RPC response";
 }
 
 function parseJson(body: Buffer): unknown {

@@ -27,6 +27,15 @@ describe("a test event", () => {
     expect(JSON.parse(receiver.requests[0]?.body ?? "")).toMatchObject({ method: "ping" });
   });
 
+  test.each<[string, string, string]>([
+    ["a web page", "<html>welcome</html>", "answered 200, but the body is not a JSON-RPC response"],
+    ["an endless body", "x".repeat(70_000), "answered 200, but the JSON-RPC response is too long"],
+  ])("fails if a JsonRPC receiver answers with %s, as events would", async (_name, body, reason) => {
+    await using receiver = await startReceiver((response) => response.end(body));
+    const target = notificationTo({ url: receiver.url, format: "JsonRPC" }).subscription;
+    expect((await makeSink().test(target, unaborted)).outcome).toEqual({ status: "failed", reason });
+  });
+
   test("at a url that cannot be called fails with the reason", async () => {
     const { outcome, answer } = await makeSink().test(notificationTo({ url: "ftp://x/" }).subscription, unaborted);
     expect([outcome.status, answer]).toEqual(["failed", undefined]);

@@ -28,7 +28,7 @@ import { Questions } from "./consent/questions.ts";
 import { describeFailure } from "./describe-failure.ts";
 import type { ExchangeEnd } from "./exchange.ts";
 import { createGuardedConnector, type Resolver } from "./guarded-connector.ts";
-import { judgeAnswer, judgeStatus } from "./judge-answer.ts";
+import { judgeAnswer, judgeTest } from "./judge-answer.ts";
 import { findTrace, MessageHeaders } from "./message-headers.ts";
 import { type Call, type CallSignals, cancelled, type Message, ReceiverCaller } from "./receiver-caller.ts";
 
@@ -197,7 +197,7 @@ class WebhookSink implements Sink {
       const reason = end.kind === "broken" ? describeFailure(end.error) : "the broker is stopping";
       return { outcome: toFailure(reason), answer: undefined };
     }
-    return { outcome: judgeStatus(end.answer, this.#clock.now()), answer: end.answer };
+    return { outcome: judgeTest(end.answer, { target, now: this.#clock.now() }), answer: end.answer };
   }
 
   #send(notification: Notification, { parsed, consent, signals }: Sending): Promise<AttemptOutcome> {
