@@ -71,9 +71,12 @@ function readResponse({ isCut, body }: Answer): object | string {
   return isResponse ? response : "the body is not a JSON-RPC response";
 }
 
+/** Without a byte order mark, which some servers put before their JSON and a reader may ignore (RFC 8259, section 8.1). */
+const utf8 = new TextDecoder();
+
 function parseJson(body: Buffer): unknown {
   try {
-    return JSON.parse(body.toString("utf8"));
+    return JSON.parse(utf8.decode(body));
   } catch {
     return undefined;
   }

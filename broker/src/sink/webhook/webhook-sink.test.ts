@@ -104,6 +104,7 @@ describe("a JSON-RPC answer", () => {
     [`{"jsonrpc":"2.0","id":"${id}","result":null}`, { status: "accepted" }],
     [`{"jsonrpc":"2.0","id":"${id}","result":1,"error":null}`, { status: "accepted" }],
     [`{"jsonrpc":"2.0","result":1}`, { status: "accepted" }],
+    [`\ufeff{"jsonrpc":"2.0","id":"${id}","result":1}`, { status: "accepted" }],
     [`{"jsonrpc":"2.0","id":"other","result":1}`, refused("the JSON-RPC response is to another request")],
     [`{"jsonrpc":"2.0","id":null,"result":1}`, { status: "accepted" }],
     [`{"jsonrpc":"2.0","id":7,"result":1}`, refused("the JSON-RPC response is to another request")],
