@@ -142,37 +142,6 @@ describe("fail-over", () => {
     },
   );
 
-  it("sends an endpoint nothing for as long as its Retry-After says", async () => {
-    const [first, second] = await startNodes(2);
-    const set = createSet([first.url(), second.url()]);
-    await ask(set);
-    first.exchange = (_, response) => response.writeHead(429, { "retry-after": "3600" }).end();
-    await ask(set);
-    first.exchange = undefined;
-    const asked = first.requests.length;
-    await until(() => expect(second.count("eth_blockNumber")).toBeGreaterThan(3));
-    expect(first.requests).toHaveLength(asked);
-  });
-
-  it("does not return to an endpoint whose Retry-After runs because it answers an earlier request", async () => {
-    const [first, second] = await startNodes(2);
-    const set = createSet([first.url(), second.url()], {
-      clock: { now: () => 0, monotonic: () => 0, after: () => () => {}, soon: () => {} },
-    });
-    await ask(set);
-    const late = createDeferred<unknown>();
-    first.answer = ({ id }) => late.promise.then((result) => ({ id, result }));
-    const asked = ask(set, "eth_late");
-    await until(() => expect(first.count("eth_late")).toBe(1));
-    first.exchange = (_, response) => response.writeHead(429, { "retry-after": "3600" }).end();
-    await ask(set);
-    late.resolve("answered");
-    expect(await asked).toBe("answered");
-    const count = first.requests.length;
-    await ask(set);
-    expect(first.requests).toHaveLength(count);
-  });
-
   it("if all endpoints fail, reports 'unknown' if one may have the request, else 'unreached', with the reasons", async () => {
     const [first, second] = await startNodes(2);
     const set = createSet([first.url(), second.url()]);

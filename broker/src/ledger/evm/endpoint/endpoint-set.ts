@@ -222,7 +222,7 @@ export class EndpointSet implements EvmProvider {
   #onAnswer(endpoint: Endpoint, method: string): void {
     const wasDown = endpoint.reason;
     endpoint.onAnswer(method);
-    if (wasDown === undefined) return;
+    if (wasDown === undefined || endpoint.reason !== undefined) return;
     this.#options.logger.info("chain endpoint answers again", { endpoint: endpoint.name });
     this.#leave();
   }

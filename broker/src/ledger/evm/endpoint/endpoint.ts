@@ -27,6 +27,8 @@ export class Endpoint {
   /** Lost or late answers since the endpoint answered anything, also the check of its chain. */
   #lost = 0;
   #heldUntil = 0;
+  /** Until when the endpoint asked for no requests (Retry-After), on the monotonic clock. */
+  #pausedUntil = 0;
   #reason: string | undefined;
   #downSince = 0;
   /** Methods without an answer: how many requests in a row, and until when other endpoints are better for the method. */
@@ -85,6 +87,8 @@ export class Endpoint {
 
   onAnswer(method: string): void {
     this.#late.delete(method);
+    // The request was sent before the endpoint asked for the pause.
+    if (this.#clock.monotonic() < this.#pausedUntil) return;
     this.#failures = 0;
     this.#lost = 0;
     this.#heldUntil = 0;
@@ -107,10 +111,13 @@ export class Endpoint {
     if (this.#failures > failuresBefore) return;
     this.#failures += 1;
     this.#lost += 1;
-    const isLost = failure.reach === "unknown" && failure.retryAfterMs === undefined;
+    const { message, reach, retryAfterMs } = failure;
+    const isLost = reach === "unknown" && retryAfterMs === undefined;
     if (isLost && this.#failures < failuresMax) return;
     const delayMs = backoffDelayMs(isLost ? this.#lost : this.#failures, { ...holdLimits, fraction: 0 });
-    this.#hold(failure.message, Math.max(delayMs, failure.retryAfterMs ?? 0));
+    if (retryAfterMs === undefined) return this.#hold(message, delayMs);
+    this.#pausedUntil = this.#clock.monotonic() + retryAfterMs;
+    this.#hold(`${message}, and asked to wait ${Math.ceil(retryAfterMs / 1_000)} s`, Math.max(delayMs, retryAfterMs));
   }
 
   /** Puts the endpoint on hold because it serves another chain. */

@@ -1,0 +1,77 @@
+import { expect, it, vi } from "vitest";
+import { createDeferred } from "../../../lib/deferred.ts";
+import { type Logger, silentLogger } from "../../../lib/logger.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import { EndpointSet } from "./endpoint-set.ts";
+import { FakeNode } from "./testing/fake-node.ts";
+import { FastClock } from "./testing/fast-clock.ts";
+
+const stopped: Clock = { now: () => 0, monotonic: () => 0, after: () => () => {}, soon: () => {} };
+
+async function createSet(nodes: readonly FakeNode[], clock: Clock, logger: Logger = silentLogger) {
+  const addresses = nodes.map((node) => node.url());
+  const set = new EndpointSet({ addresses, clock, logger, timeoutMs: 20_000 });
+  await set.request({ method: "eth_any" });
+  return set;
+}
+
+function askForPause(node: FakeNode): void {
+  node.exchange = (_, response) => response.writeHead(429, { "retry-after": "3600" }).end();
+}
+
+const until = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { timeout: 20_000, interval: 10 });
+
+/** Sends a request that the node answers once the returned function is called, which resolves with the answer. */
+async function sendEarly(set: EndpointSet, node: FakeNode): Promise<() => Promise<unknown>> {
+  const late = createDeferred<unknown>();
+  node.answer = ({ id }) => late.promise.then((result) => ({ id, result }));
+  const asked = set.request({ method: "eth_late" });
+  await until(() => expect(node.count("eth_late")).toBe(1));
+  return async () => {
+    late.resolve("answered");
+    return asked;
+  };
+}
+
+it("sends an endpoint nothing for as long as its Retry-After says", async () => {
+  await using first = await FakeNode.start();
+  await using second = await FakeNode.start();
+  const set = await createSet([first, second], new FastClock(25));
+  askForPause(first);
+  await set.request({ method: "eth_any" });
+  first.exchange = undefined;
+  const asked = first.requests.length;
+  await until(() => expect(second.count("eth_blockNumber")).toBeGreaterThan(3));
+  expect(first.requests).toHaveLength(asked);
+  await set.close();
+});
+
+it("does not return to an endpoint whose Retry-After runs because it answers an earlier request", async () => {
+  await using first = await FakeNode.start();
+  await using second = await FakeNode.start();
+  const set = await createSet([first, second], stopped);
+  const answer = await sendEarly(set, first);
+  askForPause(first);
+  await set.request({ method: "eth_any" });
+  expect(await answer()).toBe("answered");
+  const count = first.requests.length;
+  await set.request({ method: "eth_any" });
+  expect(first.requests).toHaveLength(count);
+  await set.close();
+});
+
+it("keeps to the Retry-After of the only endpoint, and reports it, although the endpoint answers an earlier request", async () => {
+  await using node = await FakeNode.start();
+  const lines: string[] = [];
+  const set = await createSet([node], stopped, { ...silentLogger, info: (message) => void lines.push(message) });
+  const answer = await sendEarly(set, node);
+  askForPause(node);
+  await expect(set.request({ method: "eth_any" })).rejects.toThrow("answered HTTP 429");
+  expect(await answer()).toBe("answered");
+  const count = node.requests.length;
+  await expect(set.request({ method: "eth_any" })).rejects.toMatchObject({ reach: "unreached" });
+  expect(node.requests).toHaveLength(count);
+  expect(set.failure()?.reason).toBe(`${node.url()}: answered HTTP 429, and asked to wait 3600 s`);
+  expect(lines).not.toContain("chain endpoint answers again");
+  await set.close();
+});
