@@ -9,6 +9,8 @@ export interface RpcLog {
   readonly blockNumber: Hex;
   readonly blockHash: Hash;
   readonly transactionHash: Hash;
+  /** Missing in the answers of some chain nodes. */
+  readonly transactionIndex?: Hex;
   readonly logIndex: Hex;
 }
 
@@ -17,6 +19,28 @@ const fields = ["address", "data", "blockNumber", "blockHash", "transactionHash"
 /** Whether an answer to eth_getLogs is a list of logs of blocks. */
 export function isLogList(value: unknown): value is readonly RpcLog[] {
   return Array.isArray(value) && value.every(isLog);
+}
+
+/** The logs in the order of the chain, each once: some chain nodes return the newest block first, or a log twice. */
+export function inOrder(logs: readonly RpcLog[]): readonly RpcLog[] {
+  const isAfter = (log: RpcLog, before: RpcLog | undefined): boolean =>
+    before === undefined || compare(before, log) < 0;
+  if (logs.every((log, index) => isAfter(log, logs[index - 1]))) return logs;
+  const sorted = logs.toSorted(compare);
+  return sorted.filter((log, index) => !isSame(log, sorted[index - 1]));
+}
+
+/** By transaction before the index of the log: on some chains, that index begins anew with each transaction. */
+function compare(one: RpcLog, other: RpcLog): number {
+  return (
+    Number(one.blockNumber) - Number(other.blockNumber) ||
+    Number(one.transactionIndex ?? 0) - Number(other.transactionIndex ?? 0) ||
+    Number(one.logIndex) - Number(other.logIndex)
+  );
+}
+
+function isSame(one: RpcLog, other: RpcLog | undefined): boolean {
+  return other !== undefined && compare(one, other) === 0 && String(one.topics) === String(other.topics);
 }
 
 function isLog(value: unknown): value is RpcLog {

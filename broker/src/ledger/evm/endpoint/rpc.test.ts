@@ -63,3 +63,34 @@ test.each([null, {}, "0x", [null], [{ address, topics: [], data: "0x" }]])(
     await expect(rpc.logs({ from: 1, to: 1 }, filter)).rejects.toThrow(RpcFailure);
   },
 );
+
+test("returns logs in the order of the chain, each once, whatever order and repeats the endpoint returns", async () => {
+  const log = { address, data: "0x", blockHash: hash, transactionHash: hash };
+  const places = [
+    ["0x9", "0x1", "0x1"],
+    ["0x9", "0x1", "0x2"],
+    ["0xa", "0x0", "0x1"],
+    ["0xa", "0x1", "0x0"], // Some chains count the logs of each transaction.
+    ["0x10", undefined, "0x0"],
+    ["0x10", undefined, "0x1"],
+  ];
+  const logs = places.map(([blockNumber, transactionIndex, logIndex], index) => ({
+    ...log,
+    blockNumber,
+    transactionIndex,
+    logIndex,
+    topics: [`0x${index}`],
+  }));
+  const twice = [...logs.toReversed(), ...logs];
+  for (const answer of [logs, logs.toReversed(), twice]) {
+    const rpc = new Rpc({ request: async () => answer });
+    expect(await rpc.logsOf(hash, filter)).toEqual(logs);
+    expect((await rpc.logs({ from: 9, to: 16 }, filter)).logs).toEqual(logs);
+  }
+});
+
+test("keeps two logs of one place that differ", async () => {
+  const log = { address, data: "0x", blockHash: hash, transactionHash: hash, blockNumber: "0x1", logIndex: "0x0" };
+  const logs = [1, 2].map((batch) => ({ ...log, topics: [`0x${batch}`] }));
+  expect(await new Rpc({ request: async () => logs }).logsOf(hash, filter)).toEqual(logs);
+});

@@ -7,7 +7,7 @@ import type { PushedBlock } from "../read/pushed-block.ts";
 import { findCount } from "./answer.ts";
 import type { RpcCall } from "./connection.ts";
 import { isUnanswered, RpcFailure, toRpcFailure, toSendFailure } from "./rpc-failure.ts";
-import { isHex, isLogList, isQuantity, type RpcLog } from "./rpc-log.ts";
+import { inOrder, isHex, isLogList, isQuantity, type RpcLog } from "./rpc-log.ts";
 
 /** A transaction rebuilt from the index. */
 export interface KnownTransaction {
@@ -311,7 +311,7 @@ export function readHeader(value: unknown): Header {
 
 /** @throws RpcFailure if `value` is no list of logs. */
 function readLogs(value: unknown): readonly RpcLog[] {
-  if (isLogList(value)) return value;
+  if (isLogList(value)) return inOrder(value);
   throw new RpcFailure("refused", "the endpoint returned no list of logs", { cause: value });
 }
 

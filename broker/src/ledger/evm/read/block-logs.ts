@@ -3,7 +3,7 @@ import type { Address } from "../../../domain/topic.ts";
 import type { BlockRef } from "../../../ports/ledger.ts";
 import type { LogFilter, Rpc } from "../endpoint/rpc.ts";
 import { RpcFailure } from "../endpoint/rpc-failure.ts";
-import type { RpcLog } from "../endpoint/rpc-log.ts";
+import { inOrder, type RpcLog } from "../endpoint/rpc-log.ts";
 import { changeSignatures, logSignatures, refusalSignatures } from "./parse-log.ts";
 
 export interface BlockLogsOptions {
@@ -43,8 +43,7 @@ export class BlockLogs {
   async #readWithoutRefusals(block: BlockRef, isPromised?: boolean): Promise<readonly RpcLog[]> {
     const { account: sender } = this.#options;
     const ours = await this.#ask(block, { signatures: refusalSignatures, sender });
-    const logs = [...ours, ...(await this.#readChanges(block, changeSignatures, isPromised))];
-    return logs.toSorted((left, right) => Number(left.logIndex) - Number(right.logIndex));
+    return inOrder([...ours, ...(await this.#readChanges(block, changeSignatures, isPromised))]);
   }
 
   /** Logs of these signatures; one signature at a time if the endpoint refuses all at once. */
