@@ -57,6 +57,24 @@ it("names a refusal that an operator has to remedy, until the endpoint accepts a
   expect(sender.trouble.find()).toBeUndefined();
 });
 
+it.each([
+  ["without a known remedy", -32_007, "Sender account not authorized to send transactions"],
+  ["of a method that it lacks", -32_601, "the method eth_sendRawTransaction does not exist/is not available"],
+])("names a refusal %s, until the endpoint accepts a transaction", async (_, code, message) => {
+  const world = new SenderWorld({ deadlineMs });
+  const { node, clock, sender } = world;
+  node.onSend = () => {
+    throw Object.assign(new Error(message), { code });
+  };
+  await world.send(1);
+  await clock.advance(deadlineMs);
+  const named = `: ${message}. Check whether the endpoint takes transactions of this account`;
+  expect(sender.trouble.find()).toContain(named);
+  node.onSend = () => {};
+  await world.send(1);
+  expect(sender.trouble.find()).toBeUndefined();
+});
+
 it("names why the chain refuses a transaction that it lost, and that all later ones wait for", async () => {
   const { node, clock, sender } = await startWorld();
   node.pool.clear();

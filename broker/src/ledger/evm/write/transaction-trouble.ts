@@ -16,6 +16,9 @@ export interface TransactionTroubleOptions {
   readonly unreachable: () => BrokerError;
 }
 
+/** The remedy of a refusal in words that we do not know: a node may lack the method, or take no transactions of accounts that it does not list. */
+const unknownRemedy = "Check whether the endpoint takes transactions of this account";
+
 /** Why this node's transactions are not committed, although the chain answers. */
 export class TransactionTrouble {
   readonly #options: TransactionTroubleOptions;
@@ -33,7 +36,7 @@ export class TransactionTrouble {
     this.#fullPool = isFullPool(failure) ? failure : undefined;
   }
 
-  /** Call it when a transaction was rejected; returns the error for its caller. Only refusals with a remedy count: after others, the next may be fine. */
+  /** Call it when a transaction was rejected; returns the error for its caller. A refusal that concerns only one transaction does not count. */
   onRejected(rejection: Rejection): BrokerError | TransactionTooLarge {
     const error = rejection === "unreachable" ? this.#unreachable() : rejection;
     const reason = findRemedy(error);
@@ -80,9 +83,10 @@ function describe({ at, state: { nonce, seenIn } }: PendingTransaction, clock: C
     : `block ${seenIn}, with the transaction of nonce ${nonce}, is not final ${waits}`;
 }
 
-/** A refusal with its remedy; undefined if there is none. */
+/** A refusal that may concern all transactions, with its remedy; undefined for others, such as that of a size. */
 function findRemedy(error: unknown): string | undefined {
-  if (!(error instanceof BrokerError) || error.hints.length === 0 || !(error.cause instanceof RpcFailure))
-    return undefined;
-  return [error.cause.message, ...error.hints].join(". ");
+  if (!(error instanceof BrokerError) || !(error.cause instanceof RpcFailure)) return undefined;
+  const { kind, message } = error.cause;
+  const hints = kind === "refused" || kind === "unsupported" ? [unknownRemedy] : error.hints;
+  return hints.length === 0 ? undefined : [message, ...hints].join(". ");
 }
