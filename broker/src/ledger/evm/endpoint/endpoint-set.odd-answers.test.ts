@@ -1,5 +1,6 @@
 import { expect, it, vi } from "vitest";
 import { silentLogger } from "../../../lib/logger.ts";
+import { answerBytesMax } from "./answer.ts";
 import { EndpointSet } from "./endpoint-set.ts";
 import { Rpc } from "./rpc.ts";
 import { FakeNode } from "./testing/fake-node.ts";
@@ -226,3 +227,19 @@ it("offers a transaction to the next endpoint if the pool of the first one is fu
   expect(set.failure()).toBeUndefined();
   await set.close();
 });
+
+it.each(["http", "ws"] as const)(
+  "counts a transaction as possibly sent if the answer to it over %s is too long",
+  async (scheme) => {
+    await using node = await FakeNode.start();
+    const addresses = [node.url(scheme)];
+    const set = new EndpointSet({ addresses, clock: new FastClock(25), logger: silentLogger, timeoutMs: 500_000 });
+    const long = "x".repeat(answerBytesMax);
+    node.answer = ({ id, method }) => ({
+      id,
+      result: method.startsWith("eth_send") ? long : node.chain.answer(method),
+    });
+    await expect(set.request({ method: "eth_sendRawTransaction" })).rejects.toMatchObject({ reach: "unknown" });
+    await set.close();
+  },
+);

@@ -377,8 +377,13 @@ function checkLogs(answer: unknown, method: string, endpoint: Endpoint): void {
   throw new RpcAnswerError(`${endpoint.name}: returned no list of logs`, { code: 0 });
 }
 
-/** Converts an internal error of a chain node, which may have the transaction. Such an error does not count against the endpoint, which answers. */
+/**
+ * Converts an internal error of a chain node, and an answer that is too long: the node may have the transaction. Such an error does not count against the
+ * endpoint, which answers.
+ */
 function toSendError(error: unknown, endpoint: Endpoint): unknown {
+  if (error instanceof EndpointError && error.reach === "answer-too-long")
+    return new EndpointError(error.message, { reach: "unknown" });
   if (!(error instanceof RpcAnswerError) || toSendFailure(error).kind !== "connection") return error;
   return new EndpointError(`${endpoint.name}: ${error.message}`, { reach: "unknown" });
 }

@@ -13,7 +13,6 @@ export interface SocketConnectionOptions extends ConnectionOptions {
 }
 
 interface Pending {
-  readonly method: string;
   readonly answer: Deferred<unknown>;
   readonly cancelTimeout: () => void;
 }
@@ -63,7 +62,7 @@ export class SocketConnection implements Connection {
     const answer = createDeferred<unknown>();
     const messagesBefore = this.#messages;
     const cancelTimeout = this.#options.clock.after(this.#timeoutMs, () => this.#onTimeout(id, messagesBefore));
-    this.#pending.set(id, { method, answer, cancelTimeout });
+    this.#pending.set(id, { answer, cancelTimeout });
     channel.send(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
     return answer.promise;
   }
@@ -127,11 +126,9 @@ export class SocketConnection implements Connection {
 
   #end(failure: EndpointError): void {
     this.#socket = undefined;
-    for (const [id, { method }] of this.#pending) {
-      // Any of the pending answers may be the one that is too long, except a transaction's.
-      const isLong = failure.reach === "answer-too-long" && method !== "eth_sendRawTransaction";
-      this.#settle(id)?.reject(isLong ? failure : new EndpointError(failure.message, { reach: "unknown" }));
-    }
+    // Any of the pending answers may be the one that is too long.
+    const reach = failure.reach === "answer-too-long" ? failure.reach : "unknown";
+    for (const id of this.#pending.keys()) this.#settle(id)?.reject(new EndpointError(failure.message, { reach }));
   }
 
   #onMessage(socket: OpenSocket, text: string): void {
