@@ -1,5 +1,5 @@
 import { OrderedTrie, toHex } from "@stele/eth/node";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { Hash } from "../../../domain/topic.ts";
 import { createDeferred } from "../../../lib/deferred.ts";
 import { ProvenBlock } from "./proven-block.ts";
@@ -68,4 +68,25 @@ test("drops the oldest block once all kept ones exceed 16 MiB", async () => {
   });
   for (const number of [1, 2, 3, 3, 2, 1]) await blocks.get(number);
   expect(read).toEqual([1, 2, 3, 1]);
+});
+
+test("drops a block after 5 s, although no other block is read", async () => {
+  vi.useFakeTimers();
+  try {
+    let count = 0;
+    const blocks = new ProvenBlocks(async () => {
+      count += 1;
+      return createBlock(10);
+    });
+    await blocks.get(7);
+    vi.advanceTimersByTime(4_999);
+    await blocks.get(7);
+    expect([count, vi.getTimerCount()]).toEqual([1, 1]);
+    vi.advanceTimersByTime(1);
+    expect(vi.getTimerCount()).toBe(0);
+    await blocks.get(7);
+    expect(count).toBe(2);
+  } finally {
+    vi.useRealTimers();
+  }
 });

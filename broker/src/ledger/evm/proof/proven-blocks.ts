@@ -9,7 +9,8 @@ const provenBlocksBytesMax = 16 * 2 ** 20;
 
 interface Kept {
   readonly block: ProvenBlock;
-  readonly since: number;
+  /** Drops it at the end of its time. */
+  readonly timer: NodeJS.Timeout;
 }
 
 /** Reads a block once for concurrent proofs and for those soon after. */
@@ -27,7 +28,6 @@ export class ProvenBlocks {
 
   /** Returns block `number`, read again if the kept block's hash is not `hash`. The result may still have another hash: its read may be older than a reorg. */
   get(number: number, hash?: Hash): Promise<ProvenBlock> {
-    this.#dropOld();
     const kept = this.#kept.get(number);
     if (kept !== undefined && (hash ?? kept.block.hash) === kept.block.hash) return Promise.resolve(kept.block);
     this.#drop(number);
@@ -48,7 +48,8 @@ export class ProvenBlocks {
 
   #keep(number: number, block: ProvenBlock): void {
     if (block.bytes > provenBlocksBytesMax) return;
-    this.#kept.set(number, { block, since: performance.now() });
+    const timer = setTimeout(() => this.#drop(number), provenBlockKeptMs).unref();
+    this.#kept.set(number, { block, timer });
     this.#bytes += block.bytes;
     for (const oldest of this.#kept.keys()) {
       if (this.#bytes <= provenBlocksBytesMax) return;
@@ -56,16 +57,11 @@ export class ProvenBlocks {
     }
   }
 
-  #dropOld(): void {
-    const latest = performance.now() - provenBlockKeptMs;
-    for (const [number, { since }] of this.#kept) {
-      if (since > latest) return;
-      this.#drop(number);
-    }
-  }
-
   #drop(number: number): void {
-    this.#bytes -= this.#kept.get(number)?.block.bytes ?? 0;
+    const kept = this.#kept.get(number);
+    if (kept === undefined) return;
+    clearTimeout(kept.timer);
+    this.#bytes -= kept.block.bytes;
     this.#kept.delete(number);
   }
 }
