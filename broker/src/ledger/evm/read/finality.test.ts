@@ -36,12 +36,12 @@ it.each(["safe", "finalized"] as const)(
     expect(await finalAt(tag, 10, undefined)).toBe(-1);
     const notFound = new RpcFailure("refused", `${tag} block not found`, { cause: undefined });
     expect(await finalAt(tag, 10, notFound)).toBe(-1);
-    for (const [kind, message] of [
-      ["refused", "too many requests"],
-      ["unreached", "host not found"],
-    ] as const) {
-      const failure = new RpcFailure(kind, message, { cause: undefined });
-      await expect(finalAt(tag, 10, failure)).rejects.toBe(failure);
-    }
+    const unreached = new RpcFailure("unreached", "host not found", { cause: undefined });
+    await expect(finalAt(tag, 10, unreached)).rejects.toBe(unreached);
+    const refused = new RpcFailure("refused", "invalid block number", { cause: undefined });
+    await expect(finalAt(tag, 10, refused)).rejects.toMatchObject({
+      kind: "refused",
+      message: `the endpoint does not return its ${tag} block, which the group's finality asks for: invalid block number`,
+    });
   },
 );

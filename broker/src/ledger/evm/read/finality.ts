@@ -1,5 +1,5 @@
 import type { Header, Rpc } from "../endpoint/rpc.ts";
-import { RpcFailure } from "../endpoint/rpc-failure.ts";
+import { isUnanswered, RpcFailure } from "../endpoint/rpc-failure.ts";
 
 /** Which blocks are final: all (`latest`), those that the chain calls `safe` or `finalized`, or those with this number of blocks on top. */
 export type Finality = "latest" | "safe" | "finalized" | number;
@@ -37,10 +37,11 @@ export class FinalityPolicy {
       const header = await this.#rpc.findHeader(tag);
       return header === undefined ? none : { number: header.number, header };
     } catch (error) {
-      if (error instanceof RpcFailure && error.kind === "refused" && /not found|unknown block/i.test(error.message)) {
-        return none;
-      }
-      throw error;
+      if (!(error instanceof RpcFailure) || isUnanswered(error)) throw error;
+      const { kind, message } = error;
+      if (kind === "refused" && /not found|unknown block/i.test(message)) return none;
+      const reason = `the endpoint does not return its ${tag} block, which the group's finality asks for: ${message}`;
+      throw new RpcFailure(kind, reason, { cause: error });
     }
   }
 }
