@@ -24,7 +24,7 @@ import type {
 } from "../../ports/ledger.ts";
 import { pause } from "../../lib/pause.ts";
 import { isEmbedded, Rpc } from "./endpoint/rpc.ts";
-import { isFeeCapped, RpcFailure, toBrokerError } from "./endpoint/rpc-failure.ts";
+import { isFeeCapped, RpcFailure, toBrokerError, toReadError } from "./endpoint/rpc-failure.ts";
 import type { EvmLedgerOptions } from "./evm-ledger-options.ts";
 import {
   createComponents,
@@ -260,11 +260,11 @@ export class EvmLedger implements Ledger {
 
   async findBatch(batch: BatchStart, range: BlockRange, signal: AbortSignal): Promise<number | undefined> {
     const { address: registry } = this.#started().registry;
-    return this.#read(findBatch(range, { rpc: this.#base.rpc, registry, batch, signal }));
+    return this.#ask(findBatch(range, { rpc: this.#base.rpc, registry, batch, signal }));
   }
 
   async readCommitted(places: readonly BatchPlace[], signal: AbortSignal): Promise<readonly CommittedBatch[]> {
-    return this.#read(this.#started().reader.readCommitted(places, signal));
+    return this.#ask(this.#started().reader.readCommitted(places, signal));
   }
 
   async findProof(place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {
@@ -281,17 +281,7 @@ export class EvmLedger implements Ledger {
     try {
       return await answer;
     } catch (error) {
-      throw toBrokerError(error);
-    }
-  }
-
-  /** Like `#ask`, for what the broker cannot do without: whatever the endpoint answers, a later try may succeed. */
-  async #read<T>(answer: Promise<T>): Promise<T> {
-    try {
-      return await answer;
-    } catch (error) {
-      if (!(error instanceof RpcFailure)) throw error;
-      throw new BrokerError("chainUnreachable", { details: error.message, cause: error });
+      throw toReadError(error);
     }
   }
 

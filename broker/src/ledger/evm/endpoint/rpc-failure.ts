@@ -156,6 +156,12 @@ export function toBrokerError(error: unknown): BrokerError {
   return new BrokerError("transactionFailed", { details: failure.kind, hints, cause: failure });
 }
 
+/** The error for a caller whose call needs something that could not be read: whatever the endpoint answered, a later attempt may succeed. */
+export function toReadError(error: unknown): BrokerError {
+  if (error instanceof BrokerError) return error;
+  return new BrokerError("chainUnreachable", { details: toRpcFailure(error).message, cause: error });
+}
+
 function kindOf(code: number | undefined, text: string): RpcFailureKind {
   if (code === undefined || connectionCodes.has(code)) return "connection";
   if (code === rateLimitedCode || rateLimited.test(text) || fullPool.test(text)) return "unreached";

@@ -1,11 +1,14 @@
 import { startEmbeddedChain } from "@stele/chain";
 import { Signer } from "@stele/eth/node";
 import { expect, test } from "vitest";
+import { parseTopicName } from "../../../domain/topic-name.ts";
 import { createEvmHarness, testKey } from "../testing/evm-harness.ts";
 import { InterceptedProvider, passAll } from "../testing/intercepted-provider.ts";
 
+const unaborted = new AbortController().signal;
+
 test.each(["header not found", "missing trie node 1234"])(
-  "a start fails with 200205 while the chain node lacks state, and later finds the registry: %s",
+  "a start, an open and a close fail with 200205 while the chain node lacks state, and later succeed: %s",
   async (message) => {
     const genesisAccounts = [new Signer(testKey("missing state")).address];
     const chain = await startEmbeddedChain({ file: ":memory:", chainId: 1337, genesisAccounts });
@@ -18,11 +21,20 @@ test.each(["header not found", "missing trie node 1234"])(
       if (request.method !== "eth_call") return pass();
       throw Object.assign(new Error(message), { code: -32_000 });
     };
+    const lackState = provider.current;
     const ledger = harness.createLedger();
-    await expect(ledger.start()).rejects.toMatchObject({ code: 200205 });
+    const missing = { code: 200205, message: expect.stringContaining(message) };
+    await expect(ledger.start()).rejects.toMatchObject(missing);
     provider.current = passAll;
     await ledger.start();
     expect(ledger.registryAddress).toBe(first.registryAddress);
+    const topic = parseTopicName("missing/state");
+    provider.current = lackState;
+    await expect(ledger.openTopic(topic, unaborted)).rejects.toMatchObject(missing);
+    await expect(ledger.closeTopic(topic, unaborted)).rejects.toMatchObject(missing);
+    provider.current = passAll;
+    await ledger.openTopic(topic, unaborted);
+    await ledger.closeTopic(topic, unaborted);
     await ledger.stop();
     await chain.stop();
   },

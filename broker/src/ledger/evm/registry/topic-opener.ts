@@ -9,7 +9,7 @@ import type { TransactionRoom } from "../write/transaction-room.ts";
 import type { Inclusion } from "../write/transaction-state.ts";
 import type { OwnWriters } from "./own-writers.ts";
 import { openCalldata, type Registry } from "./registry.ts";
-import { toBrokerError } from "../endpoint/rpc-failure.ts";
+import { toReadError } from "../endpoint/rpc-failure.ts";
 
 /** Upper bound on the gas of one transaction that opens topics; EIP-7825 allows 2^24. */
 const gasMax = 16_000_000;
@@ -109,7 +109,7 @@ export class TopicOpener {
       const inclusion = await this.#send(names, callers.signal);
       await Promise.all(openings.map((opening) => this.#settle(opening, inclusion)));
     } catch (error) {
-      const reason = toBrokerError(error);
+      const reason = toReadError(error);
       for (const { deferred } of openings) deferred.reject(reason);
     } finally {
       this.#underWay -= 1;
@@ -137,7 +137,7 @@ export class TopicOpener {
       if (log?.kind === "open-rejected") throw new BrokerError("writerRefused", { details: quote(name) });
       deferred.resolve({ blockNumber });
     } catch (error) {
-      deferred.reject(toBrokerError(error));
+      deferred.reject(toReadError(error));
     }
   }
 
