@@ -118,7 +118,7 @@ describe("another account on the chain", () => {
       return failures[0] !== undefined && failures;
     });
     expect(reason).toMatch(
-      new RegExp(`^cannot read block ${blockNumber}: query returned more than 10000 results \\(since 20\\d\\d-.*Z\\)$`),
+      new RegExp(`^cannot read block ${blockNumber}: eth_getLogs: query returned more than 10000 results \\(since 20`),
     );
     const startedAt = performance.now();
     expect(await codeOf(client.publish("x/a", "refused"))).toBe(200205);

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { EndpointError } from "./endpoint-error.ts";
 import { readHeader, Rpc } from "./rpc.ts";
 import { RpcFailure } from "./rpc-failure.ts";
 
@@ -13,6 +14,23 @@ test.each(noNumbers)("throws RpcFailure for %j in place of a number, and returns
   await expect(rpc.gasPrice()).rejects.toThrow(RpcFailure);
   await expect(rpc.balance(address)).rejects.toThrow(RpcFailure);
   expect(await rpc.tip()).toBeUndefined();
+});
+
+const priceFrom = async (error: Error): Promise<bigint> => {
+  const request = async (): Promise<never> => {
+    throw error;
+  };
+  return new Rpc({ request }).gasPrice();
+};
+
+test("names the method in the message of a refusal, but not in that of a lost connection", async () => {
+  const refused = Object.assign(new Error("method not found"), { code: -32_601 });
+  await expect(priceFrom(refused)).rejects.toMatchObject({
+    kind: "unsupported",
+    message: "eth_gasPrice: method not found",
+  });
+  const lost = new EndpointError("http://a: no answer", { reach: "unknown" });
+  await expect(priceFrom(lost)).rejects.toMatchObject({ kind: "connection", message: "http://a: no answer" });
 });
 
 const hash = `0x${"00".repeat(32)}` as const;

@@ -154,7 +154,7 @@ export class Rpc {
     if (provider.requestAll === undefined) return { logs: readLogs(await this.#request(call)), end: undefined };
     // The header comes first: otherwise a chain node could return too few logs, then receive the last block, then return its header.
     const calls = [{ method: "eth_getBlockByNumber", params: [toQuantity(range.to), false] }, call];
-    const [block, logs] = (await classified(async () => provider.requestAll?.(calls, range.to))) ?? [];
+    const [block, logs] = (await classified(async () => provider.requestAll?.(calls, range.to), "eth_getLogs")) ?? [];
     const end = readHeader(block);
     if (end.number === range.to) return { logs: readLogs(logs), end };
     throw new RpcFailure("refused", "the endpoint returned another block", { cause: block });
@@ -245,15 +245,18 @@ export class Rpc {
   }
 
   async #request(call: RpcCall): Promise<unknown> {
-    return classified(async () => this.provider.request(call));
+    return classified(async () => this.provider.request(call), call.method);
   }
 }
 
-async function classified<T>(ask: () => Promise<T>): Promise<T> {
+/** Names the method of a refused request: "method not found" alone tells an operator nothing. */
+async function classified<T>(ask: () => Promise<T>, method?: string): Promise<T> {
   try {
     return await ask();
   } catch (error) {
-    throw toRpcFailure(error);
+    const failure = toRpcFailure(error);
+    if (method === undefined || isUnanswered(failure)) throw failure;
+    throw new RpcFailure(failure.kind, `${method}: ${failure.message}`, { cause: failure.cause });
   }
 }
 

@@ -111,7 +111,9 @@ describe("HeadWatcher", () => {
       await clock.advance(4 * pollMs);
       expect(watcher.outage).toBeUndefined();
       await clock.advance(2 * pollMs);
-      expect(watcher.outage?.reason).toMatch(/^cannot read the newest block: missing trie node \(since .*Z\)$/);
+      expect(watcher.outage?.reason).toMatch(
+        /^cannot read the newest block: eth_getBlockByNumber: missing trie node \(since .*Z\)$/,
+      );
       endpoint.headError = undefined;
       await clock.advance(2 * pollMs);
       expect(watcher.outage).toBeUndefined();
