@@ -1,6 +1,7 @@
 import { parseTransaction } from "viem";
 import { expect, test } from "vitest";
 import { SenderWorld } from "../testing/sender-world.ts";
+import { noOp } from "./transaction-state.ts";
 
 test.each(["0x", "", null, {}, "0xzz"])(
   "after the chain node answered eth_getTransactionCount with %j, the sender sends again once the answer is a number",
@@ -18,6 +19,25 @@ test.each(["0x", "", null, {}, "0xzz"])(
     expect([...node.pool].map((raw) => parseTransaction(raw).nonce ?? 0)).toEqual([0, 1, 2]);
   },
 );
+
+test("answers with the endpoint's refusal to return the next nonce, and names it until the endpoint accepts a transaction", async () => {
+  const world = new SenderWorld();
+  const { node, clock, sender, signer } = world;
+  const request = node.request.bind(node);
+  node.request = async (call) => {
+    if (call.params?.[1] !== "pending") return request(call);
+    throw Object.assign(new Error("pending is not supported"), { code: -32_602 });
+  };
+  const reason = "eth_getTransactionCount: pending is not supported";
+  const answer = sender.send({ ...noOp(signer.address), gas: 50_000 }, new AbortController().signal);
+  const rejected = expect(answer).rejects.toMatchObject({ code: 200205, message: expect.stringContaining(reason) });
+  await clock.advance(10_000);
+  await rejected;
+  expect(sender.trouble.find()).toContain(reason);
+  node.request = request;
+  await world.send(1);
+  expect(sender.trouble.find()).toBeUndefined();
+});
 
 test.each(["nonce too low", "replacement transaction underpriced"])(
   "sends at most five times a second while the chain node refuses every nonce with: %s",

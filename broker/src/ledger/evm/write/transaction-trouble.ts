@@ -1,6 +1,6 @@
 import { BrokerError } from "@stele/wire";
 import type { Clock } from "../../../ports/clock.ts";
-import { isFullPool, RpcFailure, toBrokerError } from "../endpoint/rpc-failure.ts";
+import { isFullPool, isUnanswered, RpcFailure, toBrokerError, toReadError } from "../endpoint/rpc-failure.ts";
 import type { InFlight } from "./in-flight.ts";
 import type { PendingTransaction } from "./pending-transaction.ts";
 import type { Rejection, TransactionTooLarge } from "./transaction-state.ts";
@@ -24,16 +24,16 @@ export class TransactionTrouble {
   readonly #options: TransactionTroubleOptions;
   /** The newest refusal that an operator has to remedy, and the time of the first one since the last success. */
   #refusal: { readonly since: string; readonly reason: string } | undefined;
-  /** The failure of the latest send, if an endpoint had no room for the transaction. */
-  #fullPool: RpcFailure | undefined;
+  /** Why the latest send, or request for the next nonce, failed at an endpoint that answers: a full pool, or a refusal to return the nonce. */
+  #obstacle: RpcFailure | undefined;
 
   constructor(options: TransactionTroubleOptions) {
     this.#options = options;
   }
 
-  /** Call it when a send, or the request for the next nonce, got no answer, or nobody processed it. */
+  /** Call it when a send got no answer or nobody processed it, or when the request for the next nonce failed. */
   onUnanswered(failure: RpcFailure): void {
-    this.#fullPool = isFullPool(failure) ? failure : undefined;
+    this.#obstacle = isFullPool(failure) || !isUnanswered(failure) ? failure : undefined;
   }
 
   /** Call it when a transaction was rejected; returns the error for its caller. A refusal that concerns only one transaction does not count. */
@@ -48,7 +48,7 @@ export class TransactionTrouble {
   /** Call it when an endpoint accepted a transaction as new, or a block includes one. An endpoint whose pool is full still knows those in it. */
   onTaken(): void {
     this.#refusal = undefined;
-    this.#fullPool = undefined;
+    this.#obstacle = undefined;
   }
 
   /** The trouble in words; undefined while there is none, as far as known. */
@@ -65,12 +65,13 @@ export class TransactionTrouble {
 
   /** Why an endpoint refused a transaction that no block has, with the remedy. A pool that has the transaction has room for it. */
   #findRefusal({ state: { refusal, reach, seenIn } }: PendingTransaction): string | undefined {
-    const found = refusal ?? (reach === "taken" ? undefined : this.#fullPool);
+    const found = refusal ?? (reach === "taken" ? undefined : this.#obstacle);
     return found === undefined || seenIn !== undefined ? undefined : findRemedy(toBrokerError(found));
   }
 
   #unreachable(): BrokerError {
-    return this.#fullPool === undefined ? this.#options.unreachable() : toBrokerError(this.#fullPool);
+    if (this.#obstacle === undefined) return this.#options.unreachable();
+    return isUnanswered(this.#obstacle) ? toBrokerError(this.#obstacle) : toReadError(this.#obstacle);
   }
 }
 
