@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Address } from "../../../domain/topic.ts";
 import { type LogFields, silentLogger } from "../../../lib/logger.ts";
+import type { Clock } from "../../../ports/clock.ts";
 import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
 import { BatchVerifier } from "./batch-verifier.ts";
 import { BlockReader, type Round } from "./block-reader.ts";
@@ -129,4 +130,27 @@ test("an end of the reading ends the pause", async () => {
   expect(clock.timers).toBe(1);
   ending.abort();
   expect(marksOf(await reading)).toEqual([1]);
+});
+
+test("lets other work run between the logs of a block once they have taken 5 ms", async () => {
+  const node = new FakeNode(registry);
+  node.seal([1, 2, 3, 4]);
+  const rpc = new Rpc(node);
+  let now = 0;
+  let turns = 0;
+  const clock = new VirtualClock();
+  const slow: Clock = {
+    now: () => clock.now(),
+    monotonic: () => (now += 6),
+    after: (delayMs, action) => clock.after(delayMs, action),
+    soon: (action) => {
+      turns += 1;
+      setImmediate(action);
+    },
+  };
+  const verifier = new BatchVerifier();
+  const reader = new BlockReader({ rpc, clock: slow, logger: silentLogger, registry, account: registry, verifier });
+  const range = { after: await rpc.header(0), to: 1, blocksMax: 16, head: 1, header: undefined, ended: unaborted };
+  expect(marksOf(await reader.read(range))).toEqual([1, 2, 3, 4]);
+  expect(turns).toBeGreaterThan(3);
 });

@@ -3,6 +3,7 @@ import { mapInChunks } from "../../../lib/chunks.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { pause } from "../../../lib/pause.ts";
 import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
+import { inSlices, TimeSlices } from "../../../lib/time-slices.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { BatchPlace, BlockRef, CommittedBatch, LedgerBlock, LedgerEntry } from "../../../ports/ledger.ts";
 import type { BatchVerifier } from "./batch-verifier.ts";
@@ -70,6 +71,7 @@ export class BlockReader {
   readonly #committed: CommittedReader;
   readonly #bloom: LogBloom;
   readonly #leftOut: ReportedTrouble;
+  readonly #slices: TimeSlices;
   /** Upper bound on the blocks that the next read near the head may return. */
   #atOnce = requestsAtOnce;
 
@@ -79,6 +81,7 @@ export class BlockReader {
     this.#committed = new CommittedReader({ ...options, blockLogs: this.#blockLogs });
     this.#bloom = new LogBloom(options.registry, logSignatures);
     this.#leftOut = new ReportedTrouble(options.logger, "promised logs not returned");
+    this.#slices = new TimeSlices(options.clock);
   }
 
   /** Reads blocks of a chain without reorgs. @throws RpcFailure. */
@@ -94,7 +97,7 @@ export class BlockReader {
     if (number > final) return undefined;
     const range = { from: number, to: number };
     const held = await this.#findHeld({ ...range, isOptional: true });
-    const { blocks } = held === undefined ? await this.#readRange(range) : this.#readHeld(number, held);
+    const { blocks } = await (held === undefined ? this.#readRange(range) : this.#readHeld(number, held));
     return blocks.at(-1);
   }
 
@@ -142,7 +145,9 @@ export class BlockReader {
       return undefined;
     }
     const logs = await this.#promisedLogs(headers, ended);
-    const blocks = headers.map((header, index) => toBlock(header, this.#entries(logs[index] ?? [])));
+    const blocks: LedgerBlock[] = [];
+    for (const [index, header] of headers.entries())
+      blocks.push(toBlock(header, await this.#entries(logs[index] ?? [])));
     return { from, blocks, logs: logs.flat(), bytes: bytesOf(logs.flat()) };
   }
 
@@ -186,8 +191,9 @@ export class BlockReader {
     return (await rpc.findBlocks(range))?.map((block) => hold(block, registry));
   }
 
-  #readHeld(from: number, held: readonly HeldBlock[]): Round {
-    const blocks = held.map(({ header, logs }) => toBlock(header, this.#entries(logs)));
+  async #readHeld(from: number, held: readonly HeldBlock[]): Promise<Round> {
+    const blocks: LedgerBlock[] = [];
+    for (const { header, logs } of held) blocks.push(toBlock(header, await this.#entries(logs)));
     const logs = held.flatMap((block) => block.logs);
     return { from, blocks, logs, bytes: bytesOf(logs) };
   }
@@ -211,7 +217,7 @@ export class BlockReader {
     for (const [index, header] of headers.entries()) {
       const group = groups[index] ?? [];
       if (header.hash !== group[0]?.blockHash) throw changed(header);
-      const entries = this.#entries(group);
+      const entries = await this.#entries(group);
       if (entries.length > 0 || header.number === last) blocks.push(toBlock(header, entries));
     }
     if (blocks.at(-1)?.number !== last) blocks.push(toBlock(await this.#header(last, end), []));
@@ -222,8 +228,14 @@ export class BlockReader {
     return known?.number === number ? known : this.#options.rpc.header(number);
   }
 
-  #entries(logs: readonly ContractLog[]): LedgerEntry[] {
-    return logs.flatMap((log) => this.#entry(log) ?? []);
+  /** Lets other work run between the verifications of two batches: anyone can fill a block with long ones. */
+  async #entries(logs: readonly ContractLog[]): Promise<LedgerEntry[]> {
+    const entries: LedgerEntry[] = [];
+    await inSlices(logs, this.#slices, (log) => {
+      const entry = this.#entry(log);
+      if (entry !== undefined) entries.push(entry);
+    });
+    return entries;
   }
 
   #entry(log: ContractLog): LedgerEntry | undefined {
