@@ -26,14 +26,22 @@ describe("a data folder that is taken away from a running broker", () => {
     expect(await client2.getEvent(eventId)).toMatchObject({ topic });
   });
 
-  it.each(["ends by itself", "is stopped at once", "is stopping"])(
-    "a broker whose folder another one has replaced %s, and leaves the files of the other as they are",
-    async (how) => {
+  it.each([
+    ["ends by itself", "store"],
+    ["is stopped at once", "store"],
+    ["is stopping", "store"],
+    ["is stopped at once", "none"],
+  ])(
+    "a broker whose folder another one has replaced %s (coordination: %s), says so, and leaves the files of the other as they are",
+    async (how, coordination) => {
       using folder = createTempFolder();
       const [dataDir, away, other] = [join(folder.path, "data"), join(folder.path, "away"), join(folder.path, "other")];
       const event = await fillAndKill(other);
       const before = readAll(other);
-      const env = { STELE_SHUTDOWN_DELAY_MS: how === "is stopping" ? "1000" : "0" };
+      const env = {
+        STELE_COORDINATION: coordination,
+        STELE_SHUTDOWN_DELAY_MS: how === "is stopping" ? "1000" : "0",
+      };
       await using broker = await startBroker({ dataDir, env });
       if (how === "is stopping") {
         broker.signal("SIGTERM");

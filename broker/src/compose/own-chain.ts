@@ -14,7 +14,7 @@ import { embeddedKey } from "./signer.ts";
 import { groupsOf } from "../config/derived.ts";
 import type { Config } from "../config/settings.ts";
 import type { Logger } from "../lib/logger.ts";
-import { noteFile } from "../lib/system/open-file.ts";
+import { isMoved, LostFileError, noteFile } from "../lib/system/open-file.ts";
 import type { IndexFinding } from "../store/sql/index/index-tables.ts";
 
 /** The embedded chain gets at least this long, in milliseconds, to finish its block and close its file, even if the deadline of the stop has passed. */
@@ -45,9 +45,14 @@ export async function startEmbedded(
     unsavedBytesMax: config.chainUnsavedBytesMax,
     needsHeadFile,
   });
-  cleanup.add(() => chain.stop(Math.max(chainStopMsMin, graceMs()), { keepsLog: hasFailed() }), "embedded chain");
+  const opened = before ?? noteFile(file);
+  cleanup.add(async () => {
+    await chain.stop(Math.max(chainStopMsMin, graceMs()), { keepsLog: hasFailed() });
+    // A store in the same folder says so, too, but with `coordination: none` there is none.
+    if (opened !== undefined && isMoved(opened)) throw new LostFileError(file);
+  }, "embedded chain");
   watchChain(chain, { file, logger, onFailure });
-  return { chain, privateKey, opened: before ?? noteFile(file) };
+  return { chain, privateKey, opened };
 }
 
 /**
