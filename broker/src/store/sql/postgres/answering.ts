@@ -6,16 +6,24 @@ import { LockHeldError } from "./shared-locks.ts";
 
 const conflictPauseMs = 20;
 
+interface Answer {
+  readonly name: ErrorName;
+  /** What the server lacks, if it can be reached. Names no server: every caller reads it. */
+  readonly details?: string;
+}
+
+const unreachable: Answer = { name: "storeUnreachable" };
+
 /** For each fault that ends by itself, or that an operator can repair while the broker runs: the error that a caller gets. */
-const answerByFault: ReadonlyMap<StoreFault, ErrorName> = new Map<StoreFault, ErrorName>([
-  ["unavailable", "storeUnreachable"],
-  ["lock-timeout", "storeUnreachable"],
-  ["conflict", "storeUnreachable"],
-  ["full", "storeUnreachable"],
-  ["io", "storeUnreachable"],
-  ["read-only", "storeUnreachable"],
-  ["cannot-open", "storeUnreachable"],
-  ["exhausted", "busy"],
+const answerByFault: ReadonlyMap<StoreFault, Answer> = new Map<StoreFault, Answer>([
+  ["unavailable", unreachable],
+  ["lock-timeout", unreachable],
+  ["conflict", unreachable],
+  ["full", { ...unreachable, details: "its disk is full" }],
+  ["io", { ...unreachable, details: "it cannot read or write its disk" }],
+  ["read-only", { ...unreachable, details: "it is read-only" }],
+  ["cannot-open", unreachable],
+  ["exhausted", { name: "busy" }],
 ]);
 
 /**
@@ -59,6 +67,6 @@ async function callUntilKept<Result>(call: () => Promise<Result>): Promise<Resul
 }
 
 function toAnswer(error: unknown): unknown {
-  const name = error instanceof StoreError ? answerByFault.get(error.fault) : undefined;
-  return name === undefined ? error : new BrokerError(name, { cause: error });
+  const answer = error instanceof StoreError ? answerByFault.get(error.fault) : undefined;
+  return answer === undefined ? error : new BrokerError(answer.name, { ...answer, cause: error });
 }
