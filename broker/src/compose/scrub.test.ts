@@ -1,4 +1,14 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
@@ -104,6 +114,19 @@ describe("stele scrub", () => {
       /chain: \d+ blocks checked, 1 damaged, 1 mended\n.*places: .*\n.*state: .*\n.*index: 3 batches checked, 1 damaged, 1 mended\n$/,
     );
     expect(await scrub()).toMatchObject({ exitCode: 0 });
+  });
+
+  it("reports what it found even if it cannot close the store, and ends with exit code 2", async () => {
+    spoil("store.sqlite", contents[2]);
+    const store = join(folder, "store.sqlite");
+    const log = (line: string): void => {
+      if (line.includes("group ready")) renameSync(store, `${store}.away`);
+    };
+    expect(await scrub(log)).toEqual({
+      exitCode: 2,
+      output: expect.stringContaining("index: 3 batches checked, 1 damaged, 1 mended\n"),
+      problem: expect.stringMatching(/^stele scrub: \S+store\.sqlite was moved, deleted or replaced/),
+    });
   });
 
   it("rebuilds the chain's table `places` from its blocks if a row is missing", async () => {

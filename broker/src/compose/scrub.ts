@@ -12,7 +12,7 @@ import { createLogger } from "../telemetry/logger.ts";
 import type { IndexFinding } from "../store/sql/index/index-tables.ts";
 import { version } from "../version.ts";
 
-/** Output of the command, and its exit code: 0 nothing is damaged, 1 something was damaged, 2 the folder could not be checked. */
+/** Output of the command, and its exit code: 0 nothing is damaged, 1 something was damaged, 2 the folder could not be checked, or not closed. */
 export interface ScrubOutcome {
   readonly exitCode: 0 | 1 | 2;
   readonly output: string;
@@ -32,7 +32,8 @@ Examples:
   stele scrub
   stele scrub --data-dir ./restored -o json
 
-Exit codes: 0 nothing is damaged; 1 something was damaged, and the output says whether it is mended; 2 the folder could not be checked.
+Exit codes: 0 nothing is damaged; 1 something was damaged, and the output says whether it is mended; 2 the folder could not be checked, or its files
+could not be closed after that.
 `;
 
 /** Runs `stele scrub` with the arguments after that word. Never throws. */
@@ -50,40 +51,54 @@ export async function runScrub(
     requireFolder(config);
     if (isClustered(config)) return failed("nodes share a database: the node that writes the index scrubs it");
     const logger = createLogger({ level: config.logLevel, format: config.logFormat, destination: { write: log } });
-    const reports = await scrub(config, { logger, secrets });
-    const exitCode = reports.some(({ damaged }) => damaged > 0) ? 1 : 0;
-    return {
-      exitCode,
-      output: format === "table" ? reports.map(toLines).join("") : toJsonText(format, reports),
-      problem: "",
-    };
+    const { reports, unclosed } = await scrub(config, { logger, secrets });
+    const output = format === "table" ? reports.map(toLines).join("") : toJsonText(format, reports);
+    if (unclosed !== "") return { ...failed(unclosed), output };
+    return { exitCode: reports.some(({ damaged }) => damaged > 0) ? 1 : 0, output, problem: "" };
   } catch (error) {
-    return failed(error instanceof Error ? error.message : String(error));
+    return failed(toReason(error));
   }
 }
 
+interface ScrubParts {
+  readonly logger: Logger;
+  readonly secrets: Secrets;
+}
+
+/** The reports, and why the files could not be closed after the scrub: "" if they were. */
 async function scrub(
   config: Config,
-  { logger, secrets }: { readonly logger: Logger; readonly secrets: Secrets },
-): Promise<readonly ScrubReport[]> {
+  parts: ScrubParts,
+): Promise<{ readonly reports: readonly ScrubReport[]; readonly unclosed: string }> {
   const cleanup = new CleanupStack();
+  const close = (): Promise<string> => cleanup.closeAll().then(() => "", toReason);
   try {
-    const groups = config.groups?.map((group) => ({ ...group, storeRetentionMs: undefined }));
-    // A scrub changes no rights, and as root it would create an audit log that the broker's user cannot open.
-    const own = { auditLog: "", deliveries: "paused", scrubPeriodMs: 0, storeRetentionMs: 0 } as const;
-    const quiet: Config = { ...config, ...own, groups };
-    // The wills of sessions that were connected when the broker was killed are for the broker: their clients may come back to it.
-    const engine = await startEngine(quiet, { logger, secrets, cleanup, needsData: true, isRestored: true });
-    engine.confirm();
-    const failure = engine.failure.then((error): never => {
-      throw error;
-    });
-    const reports = await Promise.race([engine.broker.scrub(), failure]);
-    engine.stopWithin(config.shutdownDeadlineMs);
-    return reports.map((report) => withFinding(report, engine.indexFinding));
-  } finally {
-    await cleanup.closeAll();
+    const reports = await scrubFiles(config, { ...parts, cleanup });
+    return { reports, unclosed: await close() };
+  } catch (error) {
+    const unclosed = await close();
+    if (unclosed !== "") parts.logger.error("files not closed", { reason: unclosed });
+    throw error; // The operator has to know the first failure.
   }
+}
+
+async function scrubFiles(
+  config: Config,
+  { logger, secrets, cleanup }: ScrubParts & { readonly cleanup: CleanupStack },
+): Promise<readonly ScrubReport[]> {
+  const groups = config.groups?.map((group) => ({ ...group, storeRetentionMs: undefined }));
+  // A scrub changes no rights, and as root it would create an audit log that the broker's user cannot open.
+  const own = { auditLog: "", deliveries: "paused", scrubPeriodMs: 0, storeRetentionMs: 0 } as const;
+  const quiet: Config = { ...config, ...own, groups };
+  // The wills of sessions that were connected when the broker was killed are for the broker: their clients may come back to it.
+  const engine = await startEngine(quiet, { logger, secrets, cleanup, needsData: true, isRestored: true });
+  engine.confirm();
+  const failure = engine.failure.then((error): never => {
+    throw error;
+  });
+  const reports = await Promise.race([engine.broker.scrub(), failure]);
+  engine.stopWithin(config.shutdownDeadlineMs);
+  return reports.map((report) => withFinding(report, engine.indexFinding));
 }
 
 /** Adds the damage that the start found before the round began. */
@@ -104,4 +119,8 @@ function toLines({ groupId, part, checked, damaged, mended, advice }: ScrubRepor
 
 function failed(reason: string): ScrubOutcome {
   return { exitCode: 2, output: "", problem: `stele scrub: ${reason}\n` };
+}
+
+function toReason(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
