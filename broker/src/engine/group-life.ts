@@ -106,14 +106,14 @@ export class GroupLife {
     const reason = ofGroup ?? ofDelivery() ?? ofProcess?.reason;
     const { headBlock, facts, warning, transactionFailure } = group.ledger.view();
     const ofReaders = this.#parts.troubles.warningOf(group.id);
-    const ofIndex = group.indexDamage.warning;
+    // Only the node that writes the index scrubs it and drops old copies: another one does not notice the end of the trouble.
+    const ofUpkeep = role.isFollowing ? [group.indexDamage.warning, retention.warning] : [];
     const all = [
       transactionFailure,
       warning,
       indexHealth.warning,
       chainDamage.warning,
-      ofIndex,
-      retention.warning,
+      ...ofUpkeep,
       ofReaders,
       ofProcess?.warning,
     ];

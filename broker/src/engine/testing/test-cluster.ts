@@ -31,6 +31,8 @@ export interface TestClusterOptions {
   readonly toLedger?: (ledger: Ledger, index: number) => Ledger;
   readonly policy?: Policy;
   readonly logger?: Logger;
+  /** How long the store keeps its copies of events, in milliseconds. The default is for ever. */
+  readonly retentionMs?: number;
   /** Keys of callers. Without `keys` and `policy`, everybody may do everything. */
   readonly keys?: KeyOptions;
 }
@@ -225,6 +227,7 @@ export class TestCluster {
       limits: { ...defaultEngineLimits, ...this.#options.limits },
       policy: this.#options.policy,
       defaultGroupId,
+      retentionMsOf: () => this.#options.retentionMs ?? 0,
       extensionPrefix: "svc-",
       hasCoordinator: true,
       keys: this.#options.keys,
