@@ -21,10 +21,10 @@ export async function copyFile(
   to: string,
   { signal, isOpenDatabase = false }: CopyOptions = {},
 ): Promise<Pick<BackupFile, "bytes" | "sha256">> {
-  if (isOpenDatabase) return copyFrom(await openForGood(from), to, signal);
+  if (isOpenDatabase) return copyFrom({ source: await openForGood(from), from }, to, signal);
   const source = await openUnlessStuck(open(from, "r"), signal);
   try {
-    return await copyFrom(source, to, signal);
+    return await copyFrom({ source, from }, to, signal);
   } finally {
     await unlessStuck(source.close(), signal);
   }
@@ -63,8 +63,13 @@ async function openUnlessStuck(opening: Promise<FileHandle>, signal: AbortSignal
   }
 }
 
+interface Source {
+  readonly source: FileHandle;
+  readonly from: string;
+}
+
 async function copyFrom(
-  source: FileHandle,
+  { source, from }: Source,
   to: string,
   signal: AbortSignal | undefined,
 ): Promise<Pick<BackupFile, "bytes" | "sha256">> {
@@ -72,13 +77,13 @@ async function copyFrom(
   try {
     const hash = createHash("sha256");
     let bytes = 0;
-    for await (const step of stepsOf(source)) {
+    for await (const step of stepsOf({ source, from })) {
       signal?.throwIfAborted();
       hash.update(step);
-      await unlessStuck(target.writeFile(step), signal);
+      await unlessStuck(naming(to, target.writeFile(step)), signal);
       bytes += step.length;
     }
-    await unlessStuck(target.sync(), signal);
+    await unlessStuck(naming(to, target.sync()), signal);
     return { bytes, sha256: hash.digest("hex") };
   } finally {
     await unlessStuck(target.close(), signal);
@@ -86,12 +91,21 @@ async function copyFrom(
 }
 
 /** Yields the same memory each time: the caller uses a step before it asks for the next. */
-async function* stepsOf(source: FileHandle): AsyncIterable<Buffer> {
+async function* stepsOf({ source, from }: Source): AsyncIterable<Buffer> {
   const buffer = Buffer.allocUnsafe(stepBytesMax);
   for (let at = 0; ; ) {
-    const { bytesRead } = await source.read(buffer, 0, buffer.length, at);
+    const { bytesRead } = await naming(from, source.read(buffer, 0, buffer.length, at));
     if (bytesRead === 0) return;
     at += bytesRead;
     yield buffer.subarray(0, bytesRead);
+  }
+}
+
+/** The system does not name an open file in its errors, such as for a full disk. */
+async function naming<Result>(path: string, operation: Promise<Result>): Promise<Result> {
+  try {
+    return await operation;
+  } catch (cause) {
+    throw new Error(`${path}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
   }
 }

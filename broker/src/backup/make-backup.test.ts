@@ -50,6 +50,11 @@ it.each([
   expect(readFileSync(join(restored, name), "utf8")).toBe(name);
 });
 
+it("names the file that it cannot read", async () => {
+  mkdirSync(join(folder, "old.key"));
+  await expect(backUp(hold)).rejects.toThrow(`${join(folder, "old.key")}: EISDIR`);
+});
+
 describe("two backups to one folder at once", () => {
   it("refuses the one that claims the folder later, which removes no file of the other", async () => {
     const results = await Promise.allSettled([backUp(hold), backUp(hold)]); // Either may claim it first: threads create the files.

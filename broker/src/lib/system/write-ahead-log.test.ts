@@ -1,4 +1,4 @@
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
@@ -106,6 +106,13 @@ function flipped(bytes: Buffer, at: number): Buffer {
   copy[at] = (copy[at] ?? 0) ^ 4;
   return copy;
 }
+
+test("names a log that cannot be read", () => {
+  writeFileSync(file, "");
+  mkdirSync(`${file}-wal`);
+  for (let index = 0; index < 100; index += 1) writeFileSync(join(`${file}-wal`, `${index}`), ""); // A folder longer than the header of a log.
+  expect(() => inspectLog(file)).toThrow(`${file}-wal cannot be read: EISDIR`);
+});
 
 test("finds no damage in a missing, an empty and an intact log", () => {
   expect(inspectLog(file)).toEqual({ whole: 0, damagedAt: undefined });

@@ -1,4 +1,5 @@
 import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from "node:fs";
+import { describeFileError } from "./file-owner.ts";
 import {
   checksum,
   frameHeaderBytes,
@@ -165,12 +166,16 @@ function readNative(bytes: Buffer, at: number): number {
   return new Uint32Array(Uint8Array.from(bytes.subarray(at, at + 4)).buffer)[0] ?? 0;
 }
 
+/** @throws Error that names the file: the system does not, if it is open. */
 function reading<T>(file: string, use: (handle: number) => T): T {
-  const handle = openSync(file, "r");
+  let handle: number | undefined;
   try {
+    handle = openSync(file, "r");
     return use(handle);
+  } catch (cause) {
+    throw new Error(`${file} cannot be read: ${describeFileError(file, cause)}`, { cause });
   } finally {
-    closeSync(handle);
+    if (handle !== undefined) closeSync(handle);
   }
 }
 
