@@ -153,6 +153,15 @@ describe("a start that fails", () => {
     expect(run.stderr).toMatch(/^stele: The data folder .*chain\.sqlite belongs to user 0 .* runs as user 65534/m);
   });
 
+  it.runIf(process.getuid?.() === 0)("a broker whose store now belongs to another user stops cleanly", async () => {
+    using folder = createTempFolder();
+    chownSync(folder.path, 65_534, 65_534);
+    const shell = 'exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"';
+    await using broker = await startBroker({ dataDir: folder.path, shell });
+    chownSync(join(folder.path, "store.sqlite"), 0, 0);
+    expect(await broker.stop()).toMatchObject({ code: 0 });
+  });
+
   it("a start fails and names the data folder if its path is a file or lies below a file", async () => {
     using folder = createTempFolder();
     const file = join(folder.path, "file");

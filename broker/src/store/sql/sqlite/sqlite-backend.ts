@@ -113,16 +113,17 @@ async function openConfigured(file: string, { description, keepsLog }: SqliteSes
 
 /**
  * Sets WAL mode again, so that the next opening writes nothing. The mode is stored in the file, and SqliteSession leaves WAL mode when it
- * closes, to release the file. If the pragma fails, as on a full disk, the next opening sets the mode.
+ * closes, to release the file. If that fails, as on a full disk or without the right to open the file, the next opening sets the mode.
  */
 async function setWalMode(file: string): Promise<void> {
-  const native = await openNative(file);
+  let native: NativeDatabase | undefined;
   try {
+    native = await openNative(file);
     native.exec("pragma journal_mode = wal");
   } catch {
-    return;
+    return; // Everything is stored already.
   } finally {
-    native.close();
+    native?.close();
   }
 }
 
