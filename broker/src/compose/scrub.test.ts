@@ -153,6 +153,24 @@ describe("stele scrub", () => {
     expect(await scrub()).toMatchObject({ exitCode: 0 });
   });
 
+  it("does not call an index rebuilt whose chain does not answer", async () => {
+    const sqlite = new DatabaseSync(join(folder, "store.sqlite"));
+    sqlite.exec("UPDATE groups SET batch_count = batch_count - 1");
+    sqlite.close();
+    const groups = [
+      { id: "1", endpoints: "embedded" },
+      { id: "away", endpoints: ["http://127.0.0.1:1"] },
+    ];
+    const env = { STELE_GROUPS: JSON.stringify(groups) };
+    const outcome = await runScrub(["--data-dir", folder], { env, log: () => {} });
+    expect(outcome.output).toMatch(
+      /group 1, index: 3 batches checked, 1 damaged, 1 mended\nthe index was damaged and is rebuilt from the chain: table groups, /,
+    );
+    expect(outcome.output).toMatch(
+      /group away, index: 0 batches checked, 1 damaged, 0 mended\nthe index was damaged and was emptied, .*; the index may lack events of the chain \(\S+: the connection was refused\)/,
+    );
+  });
+
   it("names a block that it cannot mend, and what to restore", async () => {
     spoil("chain.sqlite", contents[1]);
     spoil("store.sqlite", contents[1]);

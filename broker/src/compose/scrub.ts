@@ -98,16 +98,36 @@ async function scrubFiles(
   });
   const reports = await Promise.race([engine.broker.scrub(), failure]);
   engine.stopWithin(config.shutdownDeadlineMs);
-  return reports.map((report) => withFinding(report, engine.indexFinding));
+  return reports.map(({ behind, ...report }) =>
+    report.part === "index" ? withStart(report, { behind, finding: engine.indexFinding }) : report,
+  );
 }
 
-/** Adds the damage that the start found before the round began. */
-function withFinding(report: ScrubReport, finding: IndexFinding | undefined): ScrubReport {
-  if (finding === undefined || report.part !== "index") return report;
+interface Start {
+  /** The damage that the start found before the round began. */
+  readonly finding: IndexFinding | undefined;
+  readonly behind: ScrubReport["behind"];
+}
+
+/** Adds the outcome of the start to the report of the index. An outside chain may not have answered, or the index may still be catching up with it. */
+function withStart(report: ScrubReport, { finding, behind }: Start): ScrubReport {
   const { damaged, mended, advice } = report;
-  const built = `the index was damaged and is rebuilt from the chain: table ${finding.table}, ${finding.found}`;
-  const texts = advice === undefined ? [built] : [built, advice];
-  return { ...report, damaged: damaged + 1, mended: mended + 1, advice: texts.join("; ") };
+  const isRebuilt = behind === undefined;
+  const texts: string[] = [];
+  if (finding !== undefined) {
+    const outcome = isRebuilt ? "is rebuilt from the chain" : "was emptied, to be rebuilt from the chain";
+    texts.push(`the index was damaged and ${outcome}: table ${finding.table}, ${finding.found}`);
+  }
+  if (!isRebuilt)
+    texts.push(`the index may lack events of the chain (${behind}): start the broker, or scrub again later`);
+  const all = [...texts, advice].filter((text) => text !== undefined);
+  const count = finding === undefined ? 0 : 1;
+  return {
+    ...report,
+    damaged: damaged + count,
+    mended: mended + (isRebuilt ? count : 0),
+    advice: all.length === 0 ? undefined : all.join("; "),
+  };
 }
 
 const unitsOf = { chain: "blocks", places: "entries", state: "nodes", index: "batches" } as const;

@@ -93,8 +93,10 @@ export class GroupLife {
   }
 
   /** Scrubs the group once, without pauses. */
-  scrub(): Promise<readonly ScrubReport[]> {
-    return this.#parts.scrubber.runOnce();
+  async scrub(): Promise<readonly ScrubReport[]> {
+    const reports = await this.#parts.scrubber.runOnce();
+    const behind = this.#closedBecause();
+    return behind === undefined ? reports : reports.map((report) => ({ ...report, behind }));
   }
 
   health(): GroupHealth {

@@ -38,6 +38,8 @@ export interface Scrubbable {
 export interface ScrubReport extends ScrubProgress {
   readonly groupId: GroupId;
   readonly part: Scrubbable["part"];
+  /** Why the index may lack events that are on the chain; undefined if it lacks none. */
+  readonly behind?: string | undefined;
 }
 
 export interface ScrubberOptions {
