@@ -105,13 +105,28 @@ it("fails within six seconds if the broker cannot write how the backup ended, su
 
 it("waits while the broker makes a backup for somebody else", async () => {
   const running = openDataFolder(folder); // Locked, as by a running broker.
+  const files = new RequestFiles(folder);
+  const other = "00000000-0000-4000-8000-000000000001";
+  files.answer(other, { status: "running", pid: process.pid });
   const asked = ask();
   await timer.advance(600_000);
   expect(timer.timers).toBe(1);
-  const files = new RequestFiles(folder);
+  files.answer(other, { status: "failed", reason: "the disk is full" });
   files.answer(files.take()?.id ?? "", { status: "failed", reason: "the disk is full" });
   await timer.advance(1_000);
   expect(await asked).toBe("the broker, which writes the backup with its own rights, refused: the disk is full");
+  running.release();
+});
+
+it("fails after a minute, and withdraws the request, if the broker makes no backup and does not take the request, as when it hangs", async () => {
+  const running = openDataFolder(folder); // Locked, as by a running broker.
+  const asked = ask();
+  await timer.advance(55_000);
+  expect(timer.timers).toBe(1);
+  await timer.advance(10_000);
+  expect(timer.timers).toBe(0);
+  expect(await asked).toMatch(/^the broker has not taken the request for 60 s: it hangs, or may not remove files/);
+  expect(readdirSync(folder)).not.toContain("backup.request");
   running.release();
 });
 

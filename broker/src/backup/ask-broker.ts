@@ -17,9 +17,13 @@ const pollsPerCheck = 50;
  */
 const pollsUnansweredMax = 25;
 
+/** Maximum number of polls in a row that find the request not taken although the broker makes no other backup: it hangs, or cannot remove the request. */
+const pollsUntakenMax = 300;
+
 /**
  * Asks the broker that uses the folder for a backup, and waits for the answer.
- * @throws Error with the broker's reason, or if another request waits, or if the broker has ended, was started again, did not answer, or wrote to another place.
+ * @throws Error with the broker's reason, or if another request waits, or if the broker has ended, was started again, does not take the request, did not answer,
+ * or wrote to another place.
  */
 export async function askBroker(
   folder: string,
@@ -51,9 +55,16 @@ async function untilAnswered(
   files: RequestFiles,
   { id, folder, timer }: { readonly id: string; readonly folder: string; readonly timer: Timer },
 ): Promise<LastAnswer> {
-  let unanswered = 0;
+  let [unanswered, untaken] = [0, 0];
   for (let polls = 1; ; polls += 1) {
     const isWaiting = files.isWaiting(); // Before the answer is read: the broker first removes the request.
+    untaken = isWaiting && !files.isBusy() ? untaken + 1 : 0;
+    if (untaken > pollsUntakenMax) {
+      files.withdraw();
+      throw new Error(
+        `the broker has not taken the request for ${(pollsUntakenMax * pollMs) / 1_000} s: it hangs, or may not remove files from ${folder}. See its log`,
+      );
+    }
     const answer = files.findAnswer(id);
     if (answer !== undefined && answer.status !== "running") return answer;
     unanswered = isWaiting || answer !== undefined ? 0 : unanswered + 1;

@@ -67,8 +67,13 @@ export class RequestFiles {
 
   /** The newest answer; undefined before the first. */
   findAnswer(id: string): BackupAnswer | undefined {
-    const text = this.#read(`backup.answer-${id}`);
-    return text === undefined ? undefined : answerSchema.parse(JSON.parse(text));
+    return this.#readAnswer(`backup.answer-${id}`);
+  }
+
+  /** Whether the broker is making a backup: it makes one after another. */
+  isBusy(): boolean {
+    const names = readdirSync(this.#folder).filter((name) => answerFile.test(name));
+    return names.some((name) => this.#readAnswer(name)?.status === "running");
   }
 
   forget(id: string): void {
@@ -91,6 +96,11 @@ export class RequestFiles {
       if (error instanceof Error && "code" in error && error.code === "EACCES") this.#removeRequest();
       throw error;
     }
+  }
+
+  #readAnswer(name: string): BackupAnswer | undefined {
+    const text = this.#read(name);
+    return text === undefined ? undefined : answerSchema.parse(JSON.parse(text));
   }
 
   #removeRequest(): void {
