@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { parseSharedFilter } from "./shared-filter.ts";
+import { parseOwnFilter, parseSharedFilter } from "./shared-filter.ts";
 
 it.each([
   ["$share/a/b", { name: "a", filter: "b" }],
@@ -21,4 +21,12 @@ it.each(["$share/", "$share/a", "$share//b", "$share/+/b", "$share/a#/b", "$shar
 it("refuses a share without a filter, or with a malformed filter", () => {
   expect(() => parseSharedFilter("$share/a/")).toThrow(expect.objectContaining({ code: 100103 }));
   expect(() => parseSharedFilter("$share/a/b#")).toThrow(expect.objectContaining({ code: 100109 }));
+});
+
+it("a filter that is not shared is its subscription's own", () => {
+  expect(["$shared/a/#", "a/$share/b/+", "#"].map(parseOwnFilter)).toEqual(["$shared/a/#", "a/$share/b/+", "#"]);
+  expect(() => parseOwnFilter("$share/a/#")).toThrow(
+    expect.objectContaining({ code: 100109, message: expect.stringContaining("only MQTT has shared filters") }),
+  );
+  expect(() => parseOwnFilter("a#")).toThrow(expect.objectContaining({ code: 100109 }));
 });

@@ -24,6 +24,16 @@ export function parseSharedFilter(text: string): SharedFilter | undefined {
   return { name, filter: parseTopicFilter(text.slice(end + 1)) };
 }
 
+/**
+ * Parses the filter of a subscription that no other shares: a callback, a STOMP subscription or a tail. Here `$share/name/filter` would match no event that its
+ * writer means. @throws BrokerError 100109 for a shared filter; the errors of `parseTopicFilter`.
+ */
+export function parseOwnFilter(text: string): TopicFilter {
+  const filter = parseTopicFilter(text);
+  if (!isShared(filter)) return filter;
+  throw new BrokerError("topicPatternInvalid", { details: `${quote(text)}: only MQTT has shared filters` });
+}
+
 /** The filter that the events of a subscription match: returns `filter` for `$share/name/filter`, and any other filter unchanged. */
 export function eventFilterOf(text: TopicFilter): TopicFilter {
   return parseSharedFilter(text)?.filter ?? text;

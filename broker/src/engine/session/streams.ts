@@ -1,8 +1,8 @@
 import { BrokerError, quote } from "@stele/wire";
 import { parseSubscriptionId, type SubscriptionId } from "../../domain/subscription.ts";
 import { sessionFiltersMax } from "../../domain/session-filter.ts";
-import { isShared } from "../../domain/shared-filter.ts";
-import { parseTopicFilter, type TopicFilter } from "../../domain/topic-filter.ts";
+import { parseOwnFilter } from "../../domain/shared-filter.ts";
+import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { SessionWithFilters, StoredFilter } from "../../ports/session-store.ts";
@@ -62,7 +62,7 @@ export class Streams {
     { protocol, key }: AttachRequest,
     { filters: texts, acknowledges, offset, findStart }: StreamRequest,
   ): Promise<Stream> {
-    const filters = [...new Set(texts.map(toOwnFilter))];
+    const filters = [...new Set(texts.map(parseOwnFilter))];
     if (filters.length === 0) throw new BrokerError("topicBlank");
     if (filters.length > sessionFiltersMax) {
       throw new BrokerError("parameterInvalid", { details: `${filters.length} filters, at most ${sessionFiltersMax}` });
@@ -126,12 +126,6 @@ export class Streams {
       return { id, filter, qos: acknowledges ? 1 : 0, startsAfter, ...how };
     });
   }
-}
-
-function toOwnFilter(text: string): TopicFilter {
-  const filter = parseTopicFilter(text);
-  if (!isShared(filter)) return filter;
-  throw new BrokerError("topicPatternInvalid", { details: `${quote(text)}: only MQTT has shared filters` });
 }
 
 function checkSame(id: SubscriptionId, known: readonly StoredFilter[], asked: readonly TopicFilter[]): void {

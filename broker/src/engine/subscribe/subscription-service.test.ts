@@ -97,3 +97,8 @@ it("subscribing again with one setting keeps the others, even when it asks the r
   expect(cluster.sink.checked.at(-1)).toMatchObject({ options });
   expect(await cluster.shared.store.findSubscription(subscriptionId)).toMatchObject({ delivery: { options } });
 });
+
+it("refuses a shared filter, which would match no event that its caller means", async () => {
+  cluster = await TestCluster.start(1);
+  await expect(cluster.run(cluster.subscribe(0, "$share/workers/a/#"))).rejects.toMatchObject({ code: 100_109 });
+});

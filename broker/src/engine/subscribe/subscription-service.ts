@@ -12,7 +12,8 @@ import { damagedSubscription } from "../integrity/mended-store.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { NodeId } from "../../domain/node.ts";
 import { findReceiver } from "../../domain/receiver.ts";
-import { isPattern, parseTopicFilter, type TopicFilter } from "../../domain/topic-filter.ts";
+import { parseOwnFilter } from "../../domain/shared-filter.ts";
+import { isPattern, type TopicFilter } from "../../domain/topic-filter.ts";
 import { checkSecret, readSecrets } from "../../domain/signing-secret.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
@@ -126,7 +127,7 @@ export class SubscriptionService {
    */
   async subscribe(caller: Caller, call: SubscribeCall): Promise<SubscriptionId> {
     const { groups, sink, ownership } = this.#options;
-    const filter = parseTopicFilter(call.topic);
+    const filter = parseOwnFilter(call.topic);
     const group = groups.get(call.groupId);
     const id = this.#toId(caller, call.subscriptionId);
     if (!isPattern(filter)) await group.getTopic(parseTopicName(filter));

@@ -171,6 +171,10 @@ it("rights are checked under the tenant's names, and a refusal shows these names
   expect(ask("$share/s/#")).toThrow(/^not allowed: subscribe "\$share\/s\/#"$/);
 });
 
+it("a tenant's callback cannot have a shared filter", async () => {
+  await expect(subscribe("globex", "$share/s/#")).rejects.toThrow('not allowed: subscribe "$share/s/#"');
+});
+
 it("topics of the operator that a tenant cannot name do not reach its filters, its pages, or its callbacks", async () => {
   await subscribe("acme", "#");
   const [peer] = await attach("acme", "#");

@@ -1,6 +1,7 @@
 import type { CallerRights } from "../access/caller-rights.ts";
 import type { TenantNames } from "../../domain/tenant-names.ts";
 import { toClientsId, type SubscriptionId } from "../../domain/subscription.ts";
+import { parseOwnFilter } from "../../domain/shared-filter.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
 import type { Topic } from "../../domain/topic.ts";
@@ -168,7 +169,7 @@ export class TenantBroker implements Broker {
     if (names === undefined) return this.#real.subscribe(caller, call);
     const { subscriptionId: id } = call;
     const subscriptionId = id === undefined ? undefined : names.toRealId(id);
-    const filter = { ...toNaming(names, call.topic), check: parseTopicFilter };
+    const filter = { view: call.topic, real: names.toRealFilter(call.topic), check: parseOwnFilter };
     const namings = [filter, toIdNaming(names, id ?? "")];
     const real = { ...call, topic: filter.real, subscriptionId };
     return toClientsId(await within(names, namings, () => this.#real.subscribe(caller, real)));
