@@ -72,9 +72,9 @@ function isRequestOk(request: IncomingMessage, basePath: string): boolean {
 /** The same for a request that Node did not parse, as far as its first chunk shows it. */
 function isPacketOk(packet: unknown, basePath: string): boolean {
   const head = packet instanceof Buffer ? packet.toString("latin1", 0, headerBytesMax) : "";
-  const prefix = `${basePath}/rest/`;
-  if (head.startsWith(`GET ${prefix}`)) return true;
-  return head.startsWith(`POST ${prefix}`) && !cloudEventHeader.test(head);
+  const space = head.indexOf(" ");
+  if (!head.startsWith(`${basePath}/rest/`, space + 1)) return false;
+  return head.slice(0, space) !== "POST" || !cloudEventHeader.test(head);
 }
 
 function toResponse({ status, error, details }: Answer): string {

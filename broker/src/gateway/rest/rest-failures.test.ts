@@ -289,6 +289,14 @@ describe("limits of a request", () => {
     });
   });
 
+  it("headers over the limit are answered with 200001 by a method that REST lacks, even if it claims a CloudEvent", async () => {
+    await using server = await serve();
+    const head = "PUT /rest/exist HTTP/1.1\r\nce-specversion: 1.0\r\n";
+    const response = await sendRaw(server.url, [`${head}x: ${"x".repeat(40_000)}\r\n\r\n`]);
+    expect(response).toMatch(/^HTTP\/1.1 200 /);
+    expect(JSON.parse(bodyOf(response))).toMatchObject({ code: 200001 });
+  });
+
   it("headers over the limit get 431 outside /rest", async () => {
     await using server = await serve();
     const response = await sendRaw(server.url, [`GET /metrics HTTP/1.1\r\nx: ${"x".repeat(40_000)}\r\n\r\n`]);
