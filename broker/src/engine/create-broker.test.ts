@@ -74,6 +74,8 @@ describe("topics", () => {
         refusal("pageIndexInvalid"),
       );
     }
+    // A client's 2^53 + 1 arrives rounded: the message must not quote another number.
+    await expect(broker.list({ pageIndex: 2 ** 53, pageSize: 10, groupId: undefined })).rejects.toThrow(/beyond 2\^53/);
   });
 
   it("cannot be opened in a malformed or unknown group; a blank groupId means the default group", async () => {
