@@ -78,8 +78,8 @@ test("answers preflights of allowed origins only", async () => {
   const line = "OPTIONS /jsonrpc HTTP/1.1";
   const asked = { "access-control-request-method": "POST" };
   expect((await ask(server.url, { origin, ...asked }, line)).status).toBe(204);
-  expect((await ask(server.url, { origin }, line)).status).toBe(404);
-  expect((await ask(server.url, asked, line)).status).toBe(404);
+  expect((await ask(server.url, { origin }, line)).status).toBe(405);
+  expect((await ask(server.url, asked, line)).status).toBe(405);
   expect((await ask(server.url, { origin: "https://other.example", ...asked }, line)).status).toBe(403);
   expect((await ask(server.url, { origin, ...asked }, "POST /jsonrpc HTTP/1.1")).status).toBe(200);
 });

@@ -294,11 +294,13 @@ describe("JSON-RPC over HTTP", () => {
     }
   });
 
-  it("GET is 405", async () => {
+  it.each(["GET", "HEAD", "OPTIONS", "PUT"])("%s is 405", async (method) => {
     await using server = await serve();
-    const response = await fetch(`${server.url}/jsonrpc`);
+    const response = await fetch(`${server.url}/jsonrpc`, { method });
     expect([response.status, response.headers.get("allow")]).toEqual([405, "POST"]);
-    expect(await response.json()).toMatchObject({ error: { code: -32600 } });
+    const body = await response.text();
+    if (method === "HEAD") expect(body).toBe("");
+    else expect(JSON.parse(body)).toMatchObject({ error: { code: -32600 } });
   });
 
   it("rpc.discover answers the OpenRPC document", async () => {

@@ -42,7 +42,7 @@ export function registerRpc(app: FastifyInstance, endpoint: RpcEndpoint, findHol
     answerPost(request, reply, context),
   );
   app.route({
-    method: ["GET", "PUT", "PATCH", "DELETE"],
+    method: ["GET", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE"],
     url: path,
     exposeHeadRoute: false,
     handler: (_request, reply) =>
