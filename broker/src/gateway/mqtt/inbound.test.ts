@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { BrokerError } from "@stele/wire";
 import { beforeEach, expect, it } from "vitest";
+import { isTopicName } from "../../domain/topic-name.ts";
 import type { ConnectedSession, OnSettled, PublishCall } from "../../engine/broker.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import { LazyMap } from "../../lib/lazy-collections.ts";
@@ -211,4 +212,21 @@ it("counts a live publish as held until its subscribers have it, and counts it a
   passing.reject(new BrokerError("busy"));
   await taken;
   expect([inbound.waitingBytes, lost]).toEqual([0, [["a", 200300]]]);
+});
+
+function refuseName(_: unknown, { topic }: PublishCall, onSettled: OnSettled): void {
+  onSettled({ status: "REFUSED", error: isTopicName(topic) ? undefined : new BrokerError("topicInvalidCharacter") });
+}
+
+it.each([
+  ["a+b", "a+b"],
+  ["t".repeat(60_000), "t".repeat(257)],
+])("refuses a publish by an alias of a refused name under that name, or its start", (name, expected) => {
+  const lost: string[] = [];
+  const settings = { extensionPrefix: "svc-", receiveMax: 10, topicAliasMax: 1, qos0: "commit" } as const;
+  const onLost = (topic: string, { code }: BrokerError): void => void lost.push(`${code} ${topic}`);
+  const inbound = connect(createSession(), { submit: refuseName }, { settings, onLost });
+  const properties = { topicAlias: 1 } as never; // The other properties are empty.
+  for (const topic of [name, ""]) void inbound.take({ ...packet(0, "x"), qos: 0, topic, properties });
+  expect(lost).toEqual([`100106 ${name}`, `100106 ${expected}`]);
 });

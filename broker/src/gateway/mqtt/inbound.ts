@@ -1,8 +1,9 @@
 import { type BrokerError, isBrokerError, toBrokerError } from "@stele/wire";
-import { isTopicName } from "../../domain/topic-name.ts";
+import { isTopicName, topicCharactersMax } from "../../domain/topic-name.ts";
 import type { Caller } from "../../engine/access/caller.ts";
 import type { Broker, OnSettled, PublishCall, PublishOutcome } from "../../engine/broker.ts";
 import type { ConnectedSession } from "../../engine/broker.ts";
+import { copyOf } from "../../lib/copy-of.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import { publishBytes } from "../shared/connection/publish-bytes.ts";
 import { connectionEnded, Submitter } from "../shared/connection/submitter.ts";
@@ -265,8 +266,7 @@ export class Inbound {
     }
     const known = topic === "" ? this.#aliases.get(topicAlias) : topic;
     if (known === undefined) throw protocolError(`topic alias ${topicAlias} has no topic yet`);
-    // A refused name, which may be long, is kept as "", which is refused like it: for the client, the alias names this topic from now on.
-    if (topic !== "") this.#aliases.set(topicAlias, isTopicName(topic) ? topic : "");
+    if (topic !== "") this.#aliases.set(topicAlias, isTopicName(topic) ? topic : shortenRefused(topic));
     return known;
   }
 
@@ -316,6 +316,11 @@ export class Inbound {
     const reasonCode = isBrokerError(error, "topicNotExist") ? reason.topicNameInvalid : toReasonCode(error);
     onAnswer({ packetId, qos, reasonCode, error });
   }
+}
+
+/** What an alias keeps of a refused name, which may be long: its start is refused too, since it is the whole name or has more characters than any topic. */
+function shortenRefused(topic: string): string {
+  return copyOf(topic.slice(0, topicCharactersMax + 1));
 }
 
 /** Whether the broker could not find out if an earlier connection published a repeated message. */
