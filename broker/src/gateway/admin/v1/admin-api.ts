@@ -109,10 +109,11 @@ type CallValues = Pick<AdminCall, "params" | "query" | "body">;
 
 /** @throws BrokerError 200001; 200300 if the broker stopped reading the body. */
 function readCall(request: FastifyRequest, { query, body }: AdminOperation): CallValues {
+  const bytes = readBody(request);
   const values = {
     params: request.params,
     query: checked(query, readQuery(request)),
-    body: body === undefined ? {} : checked(body, readBody(request)),
+    body: body === undefined ? {} : checked(body, parseBody(bytes, request)),
   };
   return values as CallValues; // Fastify's parameters are texts, and the schemas have checked the rest.
 }
@@ -134,10 +135,15 @@ function readQuery({ raw }: FastifyRequest): Readonly<Record<string, string>> {
   return Object.fromEntries(values);
 }
 
-function readBody(request: FastifyRequest): unknown {
+/** An operation that takes no body refuses one that was not read to its end, too: if the rest is malformed, the answer says that nothing has run. */
+function readBody(request: FastifyRequest): Buffer | undefined {
   const body = request.body as RawBody; // createBodyCollector sets it.
   if (body instanceof BodyTooLong) throw parameterError(`the request body is over ${body.bytesMax} bytes`);
   if (body instanceof BodyRefused) throw body.error;
+  return body;
+}
+
+function parseBody(body: Buffer | undefined, request: FastifyRequest): unknown {
   if (body === undefined || body.length === 0) return {};
   const { mediaType } = parseContentType(request.headers["content-type"]);
   if (mediaType !== "application/json") throw parameterError("the body is not of type application/json");

@@ -73,6 +73,15 @@ it("sets, shows, changes and deletes a role of the store", async () => {
   expect(await call("deleteRole", "reader")).toMatchObject({ status: 404, body: { code: 100_704 } });
 });
 
+it("deletes no role if the call's body was not read to its end, though the operation takes none", async () => {
+  await call("setRole", "reader", { rules: [reader] });
+  expect(await call("deleteRole", "reader", "x".repeat(2 ** 21))).toMatchObject({
+    status: 400,
+    body: { code: 200_001 },
+  });
+  expect(await call("getRole", "reader")).toMatchObject({ status: 200 });
+});
+
 it("lists the roles of the file, the store and the broker by name, in pages", async () => {
   await apiKeys.putRole({ name: "member", rules: [] }, 10);
   await call("setRole", "Zoo", { rules: [reader] });
