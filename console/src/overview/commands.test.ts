@@ -39,6 +39,14 @@ describe("commands", () => {
     for (const command of Object.values(inShell)) expect(command).toMatch(/^# .*U\+0000/);
   });
 
+  it("exist only for a content that fits into an argument, which has at most 128 KiB", () => {
+    const { curl } = toCommands({ ...draft, content: "\u20ac".repeat(40_000) }, options);
+    for (const argument of argumentsOf(curl)) expect(Buffer.byteLength(argument)).toBeLessThan(2 ** 17);
+    const { TypeScript, ...inShell } = toCommands({ ...draft, content: "x".repeat(40_001) }, options);
+    expect(TypeScript).toMatch(/^\/\/ .* too long/);
+    for (const command of Object.values(inShell)) expect(command).toMatch(/^# .* too long/);
+  });
+
   it("do not exist for stele if the content has U+FFFD, which it refuses", () => {
     const { stele, curl } = toCommands({ ...draft, content: "\uFFFD" }, options);
     expect(stele).toMatch(/^# .*U\+FFFD/);

@@ -27,8 +27,18 @@ const noShellCommand = "# A command cannot contain the character U+0000. The Typ
 /** In place of a command: for `stele`, U+FFFD means that its argument was not UTF-8. */
 const noSteleCommand = "# stele takes no argument with the character U+FFFD. The other clients do.";
 
-/** For each kind of client, the command or program that publishes the form's event; for a shell, a comment that says why there is none. */
+/** An argument of a program has at most 128 KiB on Linux, and a character of a text at most three bytes. A longer command would also slow each key stroke. */
+const contentCharactersMax = 40_000;
+
+/** In place of a command or program. */
+const noLongCommand = "The content is too long for a command. Publish it from a file: stele pub TOPIC --whole < FILE";
+
+/** For each kind of client, the command or program that publishes the form's event, or a comment that says why there is none. */
 export function toCommands(draft: Draft, options: CommandOptions): Readonly<Record<CommandName, string>> {
+  if (draft.content.length > contentCharactersMax) {
+    const inShell = `# ${noLongCommand}`;
+    return { curl: inShell, TypeScript: `// ${noLongCommand}`, stele: inShell, mosquitto_pub: inShell };
+  }
   const hasNul = `${draft.topic}${draft.content}`.includes("\0");
   const inShell = (to: typeof toCurl): string => (hasNul ? noShellCommand : to(draft, options));
   return {
