@@ -25,7 +25,7 @@ export function TemplateBar({ draft, onPick }: TemplateBarProps): ReactNode {
           ))}
         </select>
       </label>
-      <CopyButton text={new URL(toFragment(draft), document.baseURI).href} label="Copy link to this draft" />
+      <CopyButton text={() => new URL(toFragment(draft), document.baseURI).href} label="Copy link to this draft" />
     </div>
   );
 }

@@ -3,7 +3,8 @@ import { type ReactNode, useState } from "react";
 const shownMs = 1500;
 
 export interface CopyButtonProps {
-  readonly text: string;
+  /** As a function if it takes long to make: called only when somebody copies it. */
+  readonly text: string | (() => string);
   readonly label?: string;
   /** What the button copies. For screen readers, if several buttons have the same label. */
   readonly of?: string;
@@ -12,7 +13,7 @@ export interface CopyButtonProps {
 export function CopyButton({ text, label = "Copy", of }: CopyButtonProps): ReactNode {
   const [outcome, setOutcome] = useState<string>();
   const copy = async (): Promise<void> => {
-    setOutcome((await copyText(text)) ? "Copied" : "Not copied");
+    setOutcome((await copyText(typeof text === "string" ? text : text())) ? "Copied" : "Not copied");
     setTimeout(() => setOutcome(undefined), shownMs);
   };
   return (
