@@ -80,6 +80,20 @@ describe.runIf(canRunChromium)("people who log in to the console through an iden
     await page.context().close();
   });
 
+  it("people return to the view that the browser's Back shows while the console asks for a log-in", async () => {
+    const page = await browser.open(`${world.consoleUrl}/tail?topic=a`);
+    await dialogOf(page).waitFor();
+    const next = `${new URL(world.consoleUrl).pathname}/tail?topic=b`;
+    await page.evaluate(`history.pushState(null, "", ${JSON.stringify(next)})`);
+    await page.reload(); // The dialog is made at the second view.
+    await dialogOf(page).waitFor();
+    await page.goBack();
+    await logIn(page, "clerk");
+    await page.getByText("acme/clerk", { exact: true }).waitFor();
+    expect(page.url()).toBe(`${world.consoleUrl}/tail?topic=a`);
+    await page.context().close();
+  });
+
   it("people see only what their token allows", async () => {
     const page = await browser.open(`${world.consoleUrl}/`);
     await logIn(page, "looker");

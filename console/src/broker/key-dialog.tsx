@@ -1,4 +1,5 @@
 import type { FormEvent, ReactNode } from "react";
+import { useLocation, useSearch } from "wouter";
 import { Dialog } from "../ui/dialog.tsx";
 import { logIns, toLogInAddress } from "./addresses.ts";
 import { keepFragment } from "./kept-fragment.ts";
@@ -50,6 +51,9 @@ export function KeyDialog(): ReactNode {
 /** A log-in leaves the page and returns to the current view. A click drops the key of the tab, because a key takes precedence over a log-in. */
 function LogInLinks(): ReactNode {
   const session = useSession();
+  // The browser's Back can change the view below the dialog, and the addresses of the links name the view.
+  useLocation();
+  useSearch();
   if (logIns.length === 0) return null;
   const leave = (): void => {
     session.setKey(undefined);
