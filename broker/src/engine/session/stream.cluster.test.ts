@@ -124,6 +124,31 @@ it("keeps a stream that its client begins again and leaves while another node st
   expect(row?.filters.map(({ filter }) => filter).toSorted()).toEqual(["a", "b"]);
 });
 
+it.each([
+  ["the node that rolls back the index", 0],
+  ["another node", 1],
+])(
+  "a stream at %s that ends with its connection gets the events that a reorg put in the place of others",
+  async (_, other) => {
+    const world = await TestCluster.start(2);
+    cluster = world;
+    await world.run(world.node(0).broker.open({ topic: "a", groupId: undefined }));
+    const follower = await world.findFollower();
+    const node = other === 0 ? follower : 1 - follower;
+    const request = { groupId: undefined, protocol: "STOMP", key, isClean: true, windowMax: 10 } as const;
+    const stream = { filters: ["a"], acknowledges: false, offset: undefined };
+    const peer = new LeavingPeer({ isRegular: true });
+    const rest = { will: undefined, expiryMs: 0, onConnected: () => {}, stream };
+    peer.attachment = await world.run(world.node(node).broker.attach({ ...request, ...rest }, peer));
+    for (const text of ["1", "old"]) await world.run(world.publish(follower, "a", text));
+    world.chain.cutBack(world.chain.head - 1);
+    await world.run(world.publish(follower, "a", "new"));
+    await world.clock.advance(3_000);
+    const texts = peer.deliveries.map(({ event }) => new TextDecoder().decode(event.content));
+    expect([peer.endedBecause, texts]).toEqual([undefined, ["1", "old", "new"]]);
+  },
+);
+
 it("a stop removes a stream whose filters another node has removed", async () => {
   const world = await TestCluster.start(2);
   cluster = world;

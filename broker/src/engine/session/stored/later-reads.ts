@@ -102,8 +102,9 @@ export class LaterReads {
       known.peer.ended("taken-over");
       this.#parts.release(known);
       this.#parts.checkReturned(known.group.id);
-    } else if (known.protocol === "STOMP" && row.filters.length === 0)
-      void this.#end(known); // Another node has carried out unSubscribe. Not awaited: the end takes a turn of the session's name, which the caller may hold.
+    } else if (known.protocol === "STOMP" && session.isStored && row.filters.length === 0)
+      // The row of a session that is not stored never has filters. Of a stored one, another node has carried out unSubscribe.
+      void this.#end(known); // Not awaited: the end takes a turn of the session's name, which the caller may hold.
     else if (!session.isStopped && !hasRolledBack) session.adopt(row);
     else if (!isStopped(known)) {
       session.restart(row);
