@@ -1,16 +1,15 @@
 import { homedir } from "node:os";
 import { runCommand } from "./compose/cli.ts";
+import { onEndSignals } from "./lib/system/end-signals.ts";
 import { version } from "./version.ts";
 
 const { env, stdin, stdout, stderr } = process;
 const ending = new AbortController();
-const end = (): void => {
-  if (ending.signal.aborted) process.exit(1); // The second Ctrl-C does not wait.
+const begin = (): void => {
   ending.abort();
   stdin.destroy(); // Ends a pending read.
 };
-process.on("SIGINT", end);
-process.on("SIGTERM", end);
+onEndSignals({ begin, insist: () => process.exit(1) });
 // Every write handles its own error. Without this listener a closed pipe would end the process.
 for (const stream of [stdout, stderr]) stream.on("error", () => {});
 

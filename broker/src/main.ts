@@ -13,6 +13,7 @@ import { type LoadOutcome, loadConfig } from "./config/load-config.ts";
 import type { Config } from "./config/settings.ts";
 import type { Logger } from "./lib/logger.ts";
 import { withProgress } from "./lib/progress.ts";
+import { onEndSignals } from "./lib/system/end-signals.ts";
 import { tuneCollector } from "./lib/system/heap.ts";
 import { LostFileError } from "./lib/system/open-file.ts";
 import { checkSecretFile } from "./lib/system/secret-file.ts";
@@ -155,16 +156,14 @@ function stayAlive(): void {
   setInterval(() => {}, timerDelayMsMax);
 }
 
-/** The first signal stops the broker in order, even during its start; the second ends the process at once. */
+/** The first signal stops the broker in order, even during its start; a later one ends the process at once. */
 function endOnSignals(logger: Logger): AbortSignal {
   const ending = new AbortController();
-  const end = (signal: NodeJS.Signals): void => {
-    if (ending.signal.aborted) process.exit(exitCodes.failed);
+  const begin = (signal: NodeJS.Signals): void => {
     logger.info("broker stopping", { signal });
     ending.abort();
   };
-  process.on("SIGTERM", end);
-  process.on("SIGINT", end);
+  onEndSignals({ begin, insist: () => process.exit(exitCodes.failed) });
   return ending.signal;
 }
 

@@ -66,7 +66,11 @@ describe("a graceful stop", () => {
     expect((await second.stop()).code).toBe(0);
   });
 
-  it.each(["SIGTERM", "SIGINT"] as const)("%s stops a broker cleanly while it waits for a chain", async (name) => {
+  it.each([
+    ["SIGTERM", { code: 0, signal: null }],
+    ["SIGINT", { code: 0, signal: null }],
+    ["SIGHUP", { code: null, signal: "SIGHUP" }],
+  ] as const)("%s stops a broker cleanly while it waits for a chain", async (name, exit) => {
     using folder = createTempFolder();
     const groups = [
       { id: "1", endpoints: "embedded" },
@@ -74,11 +78,25 @@ describe("a graceful stop", () => {
     ];
     const env = { STELE_GROUPS: JSON.stringify(groups) };
     const run = await startAndSignal({ dataDir: folder.path, env }, { name, when: /group not started, trying again/ });
-    expect(run).toMatchObject({ code: 0, signal: null });
+    expect(run).toMatchObject(exit);
     expect(run.stderr).not.toMatch(/is ready|has started/);
     expect(run.stdout).toContain("broker stopped");
     await using again = await startBroker({ dataDir: folder.path });
     expect((await again.stop()).code).toBe(0);
+  });
+
+  it("a stop waits for a callback in progress if the signal comes twice, as it does when npm passes on Ctrl-C", async () => {
+    using folder = createTempFolder();
+    await using receiver = await startReceiver({ behaviour: slow(500) });
+    await using broker = await startBroker({ dataDir: folder.path });
+    await using client = new Client(broker.url);
+    await client.open("l/twice");
+    await client.subscribe({ topic: "l/twice", url: receiver.url });
+    await client.publish("l/twice", "1");
+    await receiver.waitFor("the first attempt", () => receiver.attempts.length === 1);
+    broker.signal("SIGINT");
+    expect(await broker.stop()).toMatchObject({ code: 0, signal: null });
+    expect(broker.stdout()).toContain("broker stopped");
   });
 
   it("a stop ends within its deadline when a callback hangs", async () => {

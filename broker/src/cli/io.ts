@@ -7,7 +7,7 @@ export interface CliIo {
   readonly stdin: AsyncIterable<Uint8Array | string> & { readonly isTTY?: boolean };
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
-  /** Aborted by SIGINT (Ctrl-C) and SIGTERM. */
+  /** Aborted by SIGINT (Ctrl-C), SIGTERM and SIGHUP. */
   readonly signal: AbortSignal;
   readonly loadSettings: () => Promise<BrokerSettings>;
 }
