@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -52,6 +52,37 @@ beforeAll(async () => {
 function toRow(name: string): string {
   const { type, help } = metrics.get(name) ?? { type: "", help: "" };
   return `| \`${name}\` | ${type} | ${help} |`;
+}
+
+/** Alerts, with the series of a fault that begins after ten minutes. The alerts are looked at half an hour later, for a part of the description. */
+const faults: readonly (readonly [alert: string, series: Readonly<Record<string, string>>, description: string])[] = [
+  ["SteleDown", { up: "1x10 0x60" }, ""],
+  ["SteleGroupDown", { stele_group_up: "1x10 0x60" }, ""],
+  ["SteleGroupNotFollowed", { stele_group_follows: "1x10 0x60" }, ""],
+  ["SteleTransactionsFail", { stele_transactions_failing: "0x10 1x60" }, ""],
+  ["SteleDiskNearlyFull", { stele_disk_free_bytes: "5e9x10 9e8x60" }, ""],
+  ["SteleDiskNearlyFull", { stele_disk_free_bytes: "5e9-2e7x60" }, "3.912GiB are left"],
+  ["SteleDamage", { 'stele_chain_damaged_total{outcome="unmended"}': "0x10 1x60" }, ""],
+  ["SteleDamage", { 'stele_index_damaged_total{outcome="unmended"}': "0x10 1x60" }, ""],
+  ["SteleSubscriptionsSuspended", { stele_subscriptions_suspended: "0x10 2x60" }, ""],
+  ["SteleSubscriptionsLocked", { stele_subscriptions_locked: "0x10 2x60" }, ""],
+  ["SteleDeadLetters", { 'stele_dead_letters_total{change="added"}': "0x30 1x60" }, ""],
+  ["SteleDeliveryLag", { stele_delivery_lag_seconds: "0x10 301x60" }, ""],
+  ["SteleChainLag", { stele_group_lag_blocks: "0x10 101x60" }, ""],
+  ["SteleEventLoopBlocked", { nodejs_eventloop_lag_p99_seconds: "0.01x10 0.6x60" }, ""],
+  [
+    "SteleCallbacksFail",
+    {
+      'stele_delivery_attempt_duration_seconds_count{outcome="accepted"}': "0+60x10 600x60",
+      'stele_delivery_attempt_duration_seconds_count{outcome="failed"}': "0x10 0+60x60",
+    },
+    "",
+  ],
+];
+
+/** The series of a metric, perhaps with labels, as Prometheus stores it after a scrape. */
+function withJob(metric: string): string {
+  return metric.includes("{") ? metric.replace("{", '{job="stele",') : `${metric}{job="stele"}`;
 }
 
 /** The names of metrics in an expression. */
@@ -157,4 +188,22 @@ describe("the dashboard and the alert rules", () => {
       expect(execFileSync("promtool", ["check", "rules", checked], { encoding: "utf8" })).toMatch(/SUCCESS/);
     }
   });
+
+  it.runIf(canRunPromtool).each(faults)(
+    "the alert %s fires while %j, and no other alert does",
+    (name, series, description) => {
+      using folder = createTempFolder();
+      const input = Object.entries(series).map(([metric, values]) => ({ series: withJob(metric), values }));
+      const names = [...readFileSync(alertsFile, "utf8").matchAll(/alert: (\w+)/g)].map(([, alert = ""]) => alert);
+      const alertTests = names.map((alertname) => ({ eval_time: "40m", alertname, exp_alerts: [] }));
+      const tests = [{ interval: "1m", input_series: input, alert_rule_test: alertTests }];
+      const file = join(folder.path, "test.yaml");
+      writeFileSync(file, JSON.stringify({ rule_files: [alertsFile], evaluation_interval: "1m", tests }));
+      // Expects no alert, so that promtool reports each that fires.
+      const { stdout, stderr } = spawnSync("promtool", ["test", "rules", file], { encoding: "utf8" });
+      const report = stdout + stderr;
+      expect([...report.matchAll(/Labels:\{alertname="(\w+)"/g)].map(([, alert]) => alert)).toEqual([name]);
+      expect(report).toContain(description);
+    },
+  );
 });
