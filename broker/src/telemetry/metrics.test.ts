@@ -31,6 +31,20 @@ test("exposes counters, gauges and histograms with their labels", async () => {
   expect(metrics.contentType).toMatch(/^text\/plain/);
 });
 
+test("has buckets for a transaction that takes 15 minutes to be final, and for an attempt with a timeout of 5 minutes", async () => {
+  const metrics = createMetrics();
+  metrics.transactionCommitted("1", { events: 5, durationMs: 900_000 });
+  metrics.attemptEnded("failed", 299_000);
+  const lines = (await metrics.render()).split("\n");
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      'stele_transaction_duration_seconds_bucket{le="300",group="1"} 0',
+      'stele_transaction_duration_seconds_bucket{le="1200",group="1"} 1',
+      'stele_delivery_attempt_duration_seconds_bucket{le="300",outcome="failed"} 1',
+    ]),
+  );
+});
+
 test("reads a group's state on each scrape", async () => {
   const metrics = createMetrics();
   let groups: readonly GroupGauge[] = [{ groupId: "1", ready: false, indexedBlock: -1 }];

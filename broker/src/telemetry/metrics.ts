@@ -27,7 +27,8 @@ export interface MetricsRegistry extends Metrics {
 }
 
 const secondsPerMs = 0.001;
-const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15];
+/** The longest are for chains that take minutes to make a block final, and for receivers with a long timeout: no quantile exceeds the last bucket. */
+const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 1200];
 const eventBuckets = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 10_000];
 
 /** Gauges of the client library that have names of counters. The gauges without the suffix show the same, by type. */
