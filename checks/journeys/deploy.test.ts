@@ -78,8 +78,13 @@ it("the unit lets the broker list the addresses of its machine, which it compare
   expect(families.split(" ")).toEqual(expect.arrayContaining(["AF_INET", "AF_INET6", "AF_UNIX", "AF_NETLINK"]));
 });
 
-it("systemd does not start a broker again whose data folder was taken away", () => {
-  expect(read("stele.service")).toMatch(/^RestartPreventExitStatus=3$/m);
+it("systemd does not start a broker again whose settings are refused, or whose data folder was taken away", () => {
+  expect(read("stele.service")).toMatch(/^RestartPreventExitStatus=2 3$/m);
+});
+
+it("systemd does not give up a broker that cannot start, since it allows five starts within 10 s", () => {
+  const [, pauseSeconds = ""] = /^RestartSec=(\d+)$/m.exec(read("stele.service")) ?? [];
+  expect(Number(pauseSeconds) * 4).toBeGreaterThan(10);
 });
 
 it.runIf(findProgram("helm") !== undefined)("the chart passes helm lint, and runs without root", () => {
