@@ -71,6 +71,16 @@ describe("stele doctor", () => {
     ]);
   });
 
+  it("stele doctor examines the broker at the address of the settings, unless --url names another one", async () => {
+    const { port } = new URL(running().broker.url);
+    const config = configOf("address.json", { host: "0.0.0.0", allowAnonymous: true, port: Number(port) });
+    const ok = { check: "address", status: "ok", detail: `http://127.0.0.1:${port} answers` };
+    expect((await examine(["--config", config], { STELE_URL: "" })).findings).toContainEqual(ok);
+    const other = `http://127.0.0.1:${await findFreePort()}`;
+    const { findings } = await examine(["--config", config, "--url", other]);
+    expect(findings.find(({ check }) => check === "address")?.detail).toContain(other);
+  });
+
   it.each<[string, object, Readonly<Record<string, string>>, string]>([
     ["a setting that does not exist", { prot: 1 }, {}, "prot"],
     ["a wrong value", { port: "many" }, {}, "port"],

@@ -15,6 +15,8 @@ export interface Place {
 /** Valid settings of a broker on this machine, as far as client commands need them. */
 export interface CheckedSettings {
   readonly dataDir: string;
+  /** Base URL at which this machine reaches the broker; undefined if the broker picks a free port. */
+  readonly url: string | undefined;
   /** The database that nodes share: its address without a password, and its place unless it is a Unix socket. Undefined for SQLite in the data folder. */
   readonly database: { readonly name: string; readonly place: Place | undefined } | undefined;
   /** Ports for MQTT and STOMP. */

@@ -6,6 +6,7 @@ import { findLogInProblems } from "./log-ins.ts";
 import { findSecretProblems } from "./secrets.ts";
 import { findSignerProblems } from "./signer.ts";
 import { connectionProtocols, portOf, protocolNames } from "../config/connection-ports.ts";
+import { isSecured } from "../config/connection-conflicts.ts";
 import { databaseName } from "../config/database-url.ts";
 import { groupsOf, isClustered } from "../config/derived.ts";
 import { loadConfig, type Secrets } from "../config/load-config.ts";
@@ -57,6 +58,7 @@ function choicesOf(rule: string): readonly string[] {
 function describe(config: Config): CheckedSettings {
   return {
     dataDir: config.dataDir,
+    url: urlOf(config),
     database: isClustered(config)
       ? { name: String(databaseName(config.databaseUrl)), place: placeOfDatabase(config.databaseUrl) }
       : undefined,
@@ -70,6 +72,19 @@ function describe(config: Config): CheckedSettings {
       ];
     }),
   };
+}
+
+/** Hosts that mean every address of this machine, and the one to call. */
+const anyHosts: ReadonlyMap<string, string> = new Map([
+  ["0.0.0.0", "127.0.0.1"],
+  ["::", "::1"],
+]);
+
+function urlOf(config: Config): string | undefined {
+  if (config.port === 0) return undefined;
+  const host = anyHosts.get(config.host) ?? config.host;
+  const scheme = isSecured(config, "http") ? "https" : "http";
+  return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${config.port}${config.basePath}`;
 }
 
 function placeOfDatabase(address: string): Place | undefined {

@@ -2,11 +2,12 @@ import { existsSync } from "node:fs";
 import { type Readiness, type Stele, SteleError } from "@stele/client";
 import type { Command } from "commander";
 import type { CheckedSettings } from "../broker-settings.ts";
-import type { Session } from "../connection.ts";
+import { type ConnectionFlags, openSession, type Session } from "../connection.ts";
 import { examineAddress } from "../doctor/examine-address.ts";
 import { examinePorts } from "../doctor/examine-ports.ts";
 import { examineDisk, examineSettings } from "../doctor/examine-settings.ts";
 import type { Finding } from "../doctor/finding.ts";
+import { urlDefault } from "../find-broker.ts";
 import { type CliIo, CommandFailed } from "../io.ts";
 import type { Column } from "../output.ts";
 import { withTimeLimit } from "../time-limit.ts";
@@ -44,13 +45,11 @@ export function defineDoctor(program: Command, io: CliIo): void {
   });
 }
 
-async function* examine(
-  { stele, url, signal, io }: Session,
-  { dataDir, config }: DoctorFlags,
-): AsyncGenerator<Finding> {
-  const { findings, settings } = await examineSettings(io, config);
+async function* examine(given: Session, flags: ConnectionFlags & DoctorFlags): AsyncGenerator<Finding> {
+  const { findings, settings } = await examineSettings(given.io, flags.config);
   yield* findings;
-  const folder = dataDir ?? findFolder(settings);
+  const { stele, url, signal } = findSession(given, flags, settings);
+  const folder = flags.dataDir ?? findFolder(settings);
   if (folder !== undefined) yield examineDisk(folder);
   const address = await examineAddress(url, signal);
   yield* address;
@@ -65,6 +64,12 @@ async function* examine(
   );
   yield await attempt({ check: "tail", detail: "events can be watched" }, (ending) => openAndClose(stele, ending));
   yield await attempt(adminProbe, (ending) => stele.admin.nodes({ signal: ending }).next());
+}
+
+/** The session at the broker of the settings, unless the user named another one. */
+function findSession(given: Session, flags: ConnectionFlags, settings: CheckedSettings | undefined): Session {
+  const isNamed = flags.url !== undefined || flags.context !== undefined || given.url !== urlDefault;
+  return isNamed || settings?.url === undefined ? given : openSession({ ...flags, url: settings.url }, given.io, 0);
 }
 
 /** Time limit of each check, in milliseconds: a broker or a proxy that hangs must not hide the findings of the other checks. */
