@@ -4,6 +4,7 @@ export interface GroupGauge {
   readonly ready: boolean;
   /** Why publishes through this node fail although the group is ready. */
   readonly transactionFailure?: string | undefined;
+  /** -1 before the first one. */
   readonly indexedBlock: number;
   readonly headBlock?: number | undefined;
   readonly role?: "follows" | "watches";
@@ -38,7 +39,7 @@ export type DeadLetterChange = (typeof deadLetterChanges)[number];
 export interface Metrics {
   eventsPublished(groupId: string, count: number): void;
   transactionCommitted(groupId: string, measure: { readonly events: number; readonly durationMs: number }): void;
-  blocksIndexed(groupId: string, measure: { readonly blocks: number; readonly head: number }): void;
+  blocksIndexed(groupId: string, blocks: number): void;
   /** The index skipped something on the chain; `reason` is one of a fixed few. */
   entrySkipped(groupId: string, reason: string): void;
   /** A batch in the store was damaged: it was rewritten from the chain, or could not be. */

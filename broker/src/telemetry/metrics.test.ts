@@ -7,7 +7,7 @@ test("exposes counters, gauges and histograms with their labels", async () => {
   metrics.eventsPublished("1", 3);
   metrics.eventsPublished("1", 2);
   metrics.transactionCommitted("1", { events: 5, durationMs: 20 });
-  metrics.blocksIndexed("1", { blocks: 2, head: 17 });
+  metrics.blocksIndexed("1", 2);
   metrics.entrySkipped("1", "wrong-root");
   metrics.reorganised("1", { events: 3 });
   metrics.attemptEnded("accepted", 3);
@@ -20,7 +20,6 @@ test("exposes counters, gauges and histograms with their labels", async () => {
       'stele_transaction_duration_seconds_bucket{le="0.025",group="1"} 1',
       'stele_transaction_events_sum{group="1"} 5',
       'stele_blocks_indexed_total{group="1"} 2',
-      'stele_indexed_block{group="1"} 17',
       'stele_chain_entries_skipped_total{group="1",reason="wrong-root"} 1',
       'stele_reorganisations_total{group="1"} 1',
       'stele_events_vanished_total{group="1"} 3',
@@ -51,11 +50,12 @@ test("reads a group's state on each scrape", async () => {
   metrics.watchGroups(() => groups);
   const before = await metrics.render();
   expect(before).toContain('stele_group_up{group="1"} 0');
-  expect(before).not.toMatch(/^stele_(chain_head_block|group_lag_blocks)\{/m);
+  expect(before).not.toMatch(/^stele_(indexed_block|chain_head_block|group_lag_blocks)\{/m);
   groups = [{ groupId: "1", ready: true, indexedBlock: 15, headBlock: 17 }];
   const after = await metrics.render();
   for (const line of [
     'stele_group_up{group="1"} 1',
+    'stele_indexed_block{group="1"} 15',
     'stele_chain_head_block{group="1"} 17',
     'stele_group_lag_blocks{group="1"} 2',
   ]) {

@@ -68,7 +68,6 @@ class PrometheusMetrics implements MetricsRegistry {
   readonly #transactionDuration: Histogram<"group">;
   readonly #transactionEvents: Histogram<"group">;
   readonly #indexed: Counter<"group">;
-  readonly #head: Gauge<"group">;
   readonly #skipped: Counter<"group" | "reason">;
   readonly #integrity: ReturnType<typeof createIntegrityMetrics>;
   readonly #retention: ReturnType<typeof createRetentionMetrics>;
@@ -108,7 +107,6 @@ class PrometheusMetrics implements MetricsRegistry {
       buckets: eventBuckets,
     });
     this.#indexed = new Counter({ ...byGroup, name: "stele_blocks_indexed_total", help: "Final blocks indexed." });
-    this.#head = new Gauge({ ...byGroup, name: "stele_indexed_block", help: "Number of the newest indexed block." });
     this.#skipped = new Counter({
       registers,
       labelNames: ["group", "reason"],
@@ -184,6 +182,9 @@ class PrometheusMetrics implements MetricsRegistry {
       "stele_transactions_failing",
       "1 while the chain refuses this node's transactions or does not commit them in time, else 0.",
       ({ transactionFailure }) => Number(transactionFailure !== undefined),
+    );
+    gauge("stele_indexed_block", "Number of the newest indexed block.", ({ indexedBlock }) =>
+      indexedBlock < 0 ? undefined : indexedBlock,
     );
     gauge("stele_chain_head_block", "Newest known block, final or not.", ({ headBlock }) => headBlock);
     gauge("stele_group_lag_blocks", "Blocks between the newest known and the newest indexed one.", (group) =>
@@ -306,9 +307,8 @@ class PrometheusMetrics implements MetricsRegistry {
     this.#transactionEvents.observe({ group }, measure.events);
   }
 
-  blocksIndexed(group: string, measure: { readonly blocks: number; readonly head: number }): void {
-    this.#indexed.inc({ group }, measure.blocks);
-    this.#head.set({ group }, measure.head);
+  blocksIndexed(group: string, blocks: number): void {
+    this.#indexed.inc({ group }, blocks);
   }
 
   entrySkipped(group: string, reason: string): void {

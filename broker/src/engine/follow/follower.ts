@@ -203,6 +203,6 @@ export class Follower {
     else hub.offer(ledger.groupId, batches);
     progress.advanceTo(last.number);
     if (lease !== undefined) for (const { number, hash } of blocks) progress.saw({ number, hash });
-    metrics.blocksIndexed(ledger.groupId, { blocks: blocks.length, head: last.number });
+    metrics.blocksIndexed(ledger.groupId, blocks.length);
   }
 }
