@@ -1,10 +1,13 @@
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { Context } from "../conformance/stomp/context.ts";
-import { runBroker, startAndSignal, startBroker } from "../harness/broker-process.ts";
+import { mainFile, runBroker, startAndSignal, startBroker } from "../harness/broker-process.ts";
+import { findProgram } from "../harness/find-program.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
+import { until } from "../harness/until.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -53,6 +56,31 @@ it.runIf(process.platform === "linux")("the broker keeps running if the reader o
   const shell = 'mkfifo "$UNREAD" && exec 3<>"$UNREAD" 4>"$UNREAD" 3<&- && exec "$@" 2>&4';
   const broker = { dataDir: join(folder.path, "data"), env, shell };
   expect(await startAndSignal(broker, { name: "SIGTERM", when: /"broker started"/ })).toMatchObject({ code: 0 });
+});
+
+const script = findProgram("script"); // Of util-linux: runs a command in a terminal of its own.
+
+it.runIf(script !== undefined)("the broker serves while Ctrl-S stops its terminal, and Ctrl-C ends it", async () => {
+  using folder = createTempFolder();
+  const settings = { STELE_DATA_DIR: folder.path, STELE_MQTT_PORT: "off", STELE_STOMP_PORT: "off" };
+  const env = { PATH: process.env["PATH"], STELE_PORT: "0", STELE_LOG_LEVEL: "debug", ...settings };
+  const terminal = spawn("script", ["-qefc", `exec '${process.execPath}' '${mainFile}'`, "/dev/null"], { env });
+  onTestFinished(() => void terminal.kill("SIGKILL"));
+  let shown = "";
+  terminal.stdout.on("data", (chunk: Buffer) => (shown += chunk.toString()));
+  await until("the broker is ready", () => /Group +1: .*\r\n/.test(shown));
+  const url = /HTTP +(http:\S+)/.exec(shown)?.[1] ?? "";
+  terminal.stdin.write("\u0013");
+  for (let call = 1; call <= 100; call += 1) {
+    const signal = AbortSignal.timeout(10_000);
+    await (await fetch(`${url}/rest/state?topic=call-${call}-`, { signal })).text();
+  }
+  expect(shown).not.toContain("call-100-");
+  terminal.stdin.write("\u0011");
+  await until("the terminal shows the last line", () => shown.includes("call-100-"));
+  terminal.stdin.write("\u0003");
+  const [code] = await once(terminal, "exit");
+  expect(code).toBe(0);
 });
 
 /** A loopback address that no other test uses, so that no other broker listens at its default ports. */

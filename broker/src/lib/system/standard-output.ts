@@ -1,4 +1,5 @@
 import { constants, fstatSync, openSync, writeSync } from "node:fs";
+import { isatty } from "node:tty";
 
 /** Maximum number of bytes that wait for a reader; further lines are dropped. */
 const waitingBytesMax = 2 ** 20;
@@ -7,7 +8,7 @@ const tryAgainMs = 50;
 /** How long a pipe may stay full, in milliseconds, before that counts as trouble. */
 const stalledMsMax = 5_000;
 
-/** The system's code for a pipe that is full. */
+/** The system's code for a pipe or a terminal that is full. */
 const full = "EAGAIN";
 
 export interface StandardOutputOptions {
@@ -17,8 +18,8 @@ export interface StandardOutputOptions {
 }
 
 /**
- * Lines for the standard output. A line is written before the call returns, unless the output accepts nothing: a pipe that nobody reads, or a full
- * disk. Then a bounded number of bytes waits, so that a slow reader does not stop the process.
+ * Lines for the standard output. A line is written before the call returns, unless the output accepts nothing: a pipe that nobody reads, a stopped terminal, or a
+ * full disk. Then a bounded number of bytes waits, so that a slow reader does not stop the process.
  */
 export class StandardOutput {
   readonly #descriptor: number;
@@ -89,11 +90,14 @@ export class StandardOutput {
   }
 }
 
-/** Opens a pipe again in non-blocking mode, so that writes never wait and other users of the descriptor are not affected. */
+/**
+ * Opens a pipe or a terminal again in non-blocking mode, so that writes never wait and other users of the descriptor are not affected. A terminal accepts nothing
+ * after Ctrl-S, and while the connection to it hangs.
+ */
 function openWithoutWaiting(descriptor: number): number {
-  if (!fstatSync(descriptor).isFIFO()) return descriptor;
+  if (!fstatSync(descriptor).isFIFO() && !isatty(descriptor)) return descriptor;
   try {
-    return openSync(`/proc/self/fd/${descriptor}`, constants.O_WRONLY | constants.O_NONBLOCK);
+    return openSync(`/proc/self/fd/${descriptor}`, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   } catch {
     return descriptor; // Not Linux.
   }
