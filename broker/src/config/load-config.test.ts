@@ -108,6 +108,11 @@ describe("loadConfig", () => {
 
   test.each<[Given, string]>([
     [{ env: { STELE_PROT: "1" } }, "STELE_PROT is not a known variable; did you mean STELE_PORT?"],
+    [{ argv: ["--data-dir=~/stele"] }, '--data-dir: "~/stele" is not a path, without ~ for a home folder'],
+    [
+      { argv: ["--config", "f"], files: { f: '{"dataDir": "~"}' } },
+      'dataDir in f: "~" is not a path, without ~ for a home folder',
+    ],
     [{ env: { STELE_QQQQQQQQ: "1" } }, "STELE_QQQQQQQQ is not a known variable"],
     [{ argv: ["--hots", "x"] }, '"--hots" is not a known flag; did you mean --host?'],
     [{ argv: ["--check-confg"] }, '"--check-confg" is not a known flag; did you mean --check-config?'],

@@ -10,8 +10,9 @@ export const storageSettings = {
     description:
       "Folder of the chain, the store and the signer's key; created if missing. Each node has its own, even if nodes share a database.",
     default: "./data",
-    rule: "a path",
-    check: (value) => value !== "" && !value.includes("\0"),
+    rule: "a path, without ~ for a home folder",
+    // A shell replaces ~, but not in `--data-dir=~/stele` or a file: the broker would create a folder named ~ in its working directory.
+    check: (value) => value !== "" && !value.includes("\0") && !/^~(\/|$)/.test(value),
   }),
   coordination: choice(["store", "none"], {
     section: "Storage",
