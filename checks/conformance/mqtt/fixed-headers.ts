@@ -1,7 +1,7 @@
 /** The types of the whole packets in some bytes, and whether the bytes end with a whole packet. */
 export interface Headers {
   readonly types: readonly number[];
-  readonly isWhole: boolean;
+  readonly endsBetweenPackets: boolean;
 }
 
 /** Types of packets by name (section 2.1.2 of MQTT 5.0). */
@@ -31,15 +31,15 @@ export function readHeaders(bytes: Buffer): Headers {
     let digits = 1;
     for (; digits <= lengthBytesMax; digits += 1) {
       const byte = bytes[at + digits];
-      if (byte === undefined) return { types, isWhole: false };
+      if (byte === undefined) return { types, endsBetweenPackets: false };
       length += (byte & 0x7f) * 128 ** (digits - 1);
       if (byte < 0x80) break;
     }
-    if (digits > lengthBytesMax) return { types, isWhole: true };
+    if (digits > lengthBytesMax) return { types, endsBetweenPackets: true };
     const end = at + 1 + digits + length;
-    if (end > bytes.length) return { types, isWhole: false };
+    if (end > bytes.length) return { types, endsBetweenPackets: false };
     types.push((bytes[at] ?? 0) >> 4);
     at = end;
   }
-  return { types, isWhole: true };
+  return { types, endsBetweenPackets: true };
 }

@@ -59,7 +59,7 @@ export function judge(exchange: Exchange): Outcome {
   const { received, sent, isFollowed, answersBefore } = exchange;
   const version = versionOf(exchange);
   const [answers, headers, requests] = [readAnswers(received, version), readHeaders(received), readHeaders(sent)];
-  if (!headers.isWhole || answers.length !== headers.types.length) throw new Error("an answer is cut short");
+  if (!headers.endsBetweenPackets || answers.length !== headers.types.length) throw new Error("an answer is cut short");
   const [connack] = answers;
   if (connack === undefined) return "closed"; // a client without CONNECT gets no answer
   checkConnack(connack, answers.length, version);

@@ -160,7 +160,7 @@ async function talk(port: number, { version, state, mutant, last }: Talk): Promi
   const before = Buffer.concat(steps.map(({ bytes }) => bytes));
   const sent = Buffer.concat([before, mutant, last]);
   // If the mutant ends inside a packet, the broker reads bytes of `last` as its rest, and may wait for more bytes until the client ends the connection.
-  const isFollowed = readHeaders(Buffer.concat([before, mutant])).isWhole;
+  const isFollowed = readHeaders(Buffer.concat([before, mutant])).endsBetweenPackets;
   const isDone = (received: Buffer): boolean => isAnswered(read(received), expected.length);
   const bytes = Buffer.concat([mutant, last]);
   const received = await converse(port, [...steps, { bytes, isDone: isFollowed ? isDone : undefined }]);

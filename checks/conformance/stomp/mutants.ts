@@ -148,7 +148,7 @@ function toOutcome(answers: readonly ServerFrame[]): Outcome {
   const last = answers.at(-1);
   if (last === undefined) return "closed";
   if (errors.length === 0) return "answered";
-  const isWhole = [/^message:./, /^code:\d{6}$/].every((header) => last.lines.some((line) => header.test(line)));
-  if (errors.length > 1 || last.command !== "ERROR" || !isWhole) throw new Error(JSON.stringify(answers));
+  const saysWhy = [/^message:./, /^code:\d{6}$/].every((header) => last.lines.some((line) => header.test(line)));
+  if (errors.length > 1 || last.command !== "ERROR" || !saysWhy) throw new Error(JSON.stringify(answers));
   return "ERROR";
 }

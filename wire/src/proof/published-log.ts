@@ -47,8 +47,8 @@ export function readPublished(
   const length = wordAt(data, 3);
   const padded = Math.ceil(length / word) * word;
   const start = headWords * word;
-  const isWhole = wordAt(data, 2) === eventsOffset && data.length === start + padded;
-  if (!isWhole || data.subarray(start + length).some((byte) => byte !== 0)) {
+  const hasEventsOnly = wordAt(data, 2) === eventsOffset && data.length === start + padded;
+  if (!hasEventsOnly || data.subarray(start + length).some((byte) => byte !== 0)) {
     throw new MalformedError("data of another form");
   }
   return {

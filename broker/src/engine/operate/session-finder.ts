@@ -69,8 +69,8 @@ export class SessionFinder {
     const groupId = call.groupId === undefined ? undefined : this.#options.groups.getAny(call.groupId).id;
     const addresses = await this.#addresses();
     const { lagMin = 0, ...rest } = call;
-    const isWhole = Object.values(call).every((value) => value === undefined);
-    const size = isWhole ? Math.min(limit, rowsReadMax) : rowsReadMax;
+    const takesAll = Object.values(call).every((value) => value === undefined);
+    const size = takesAll ? Math.min(limit, rowsReadMax) : rowsReadMax;
     let filterCount = 0;
     const items: Counted[] = [];
     let last = after === undefined ? undefined : toSessionId(after, '"cursor" is not from this list');

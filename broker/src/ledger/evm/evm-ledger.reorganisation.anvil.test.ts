@@ -63,21 +63,21 @@ class Copy {
   /** Follows until the copy has all blocks that are final now, and `enough` returns true. */
   async catchUp(enough: (copy: Copy) => boolean = () => true): Promise<void> {
     for (;;) {
-      if ((await this.#isWhole()) && enough(this)) return;
+      if ((await this.#isCaughtUp()) && enough(this)) return;
       const controller = new AbortController();
       for await (const step of this.#ledger.follow(this.#head, controller.signal)) {
         if (step.kind === "reorganised") {
           this.reorganisations += 1;
           await this.#cutBack();
         } else this.blocks.push(...step.blocks);
-        if ((await this.#isWhole()) && enough(this)) break;
+        if ((await this.#isCaughtUp()) && enough(this)) break;
       }
       controller.abort();
     }
   }
 
   /** Whether the copy ends with the newest final block. Asks the chain itself, since the ledger may learn of a reorg later. */
-  async #isWhole(): Promise<boolean> {
+  async #isCaughtUp(): Promise<boolean> {
     const final = await this.#ledger.finalBlockNumber(unaborted);
     if (this.#head === undefined || this.#head.number < final) return false;
     const block = (await ask("eth_getBlockByNumber", toQuantity(this.#head.number), false)) as { hash: Hash } | null; // A block.

@@ -156,9 +156,9 @@ class LogWalk {
 function indexedFrames(file: string, header: Buffer): number {
   const bytes = existsSync(file) ? readFileSync(file) : Buffer.alloc(0);
   if (bytes.length < 2 * indexHeaderBytes) return 0;
-  const isWhole = bytes.compare(bytes, indexHeaderBytes, 2 * indexHeaderBytes, 0, indexHeaderBytes) === 0;
+  const copiesMatch = bytes.compare(bytes, indexHeaderBytes, 2 * indexHeaderBytes, 0, indexHeaderBytes) === 0;
   const isOfLog = bytes.compare(header, 16, 24, indexSaltsAt, indexSaltsAt + 8) === 0;
-  return isWhole && isOfLog ? readNative(bytes, indexFramesAt) : 0;
+  return copiesMatch && isOfLog ? readNative(bytes, indexFramesAt) : 0;
 }
 
 /** Reads a number in the byte order of this machine, as SQLite wrote it. */

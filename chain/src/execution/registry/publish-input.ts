@@ -49,8 +49,8 @@ function readBatch(input: Buffer, at: number): BatchInput | undefined {
   const count = readNumber(input, at + COUNT_AT) ?? 0;
   const eventsBytes = readNumber(input, at + EVENTS_BYTES_AT);
   if (eventsBytes === undefined || readNumber(input, at + EVENTS_OFFSET_AT) !== EVENTS_BYTES_AT) return undefined;
-  const isWhole = at + TUPLE_BYTES + toWords(eventsBytes) * WORD <= input.length;
-  return isWhole && count > 0 && count * EVENT_BYTES_MIN <= eventsBytes ? { at, count, eventsBytes } : undefined;
+  const isWithinInput = at + TUPLE_BYTES + toWords(eventsBytes) * WORD <= input.length;
+  return isWithinInput && count > 0 && count * EVENT_BYTES_MIN <= eventsBytes ? { at, count, eventsBytes } : undefined;
 }
 
 /** The number of words that contain this many bytes. */

@@ -272,8 +272,8 @@ interface RawReceipt {
 /** @throws RpcFailure if `raw` lacks the block, the status or the logs, which a later answer may have. */
 function readReceipt(raw: RawReceipt): Receipt {
   const { blockHash, blockNumber, status, gasUsed, logs } = raw;
-  const isWhole = isHex(blockHash) && isQuantity(blockNumber) && isQuantity(status) && Array.isArray(logs);
-  if (!isWhole) throw new RpcFailure("refused", "the endpoint returned no receipt", { cause: raw });
+  const isReceipt = isHex(blockHash) && isQuantity(blockNumber) && isQuantity(status) && Array.isArray(logs);
+  if (!isReceipt) throw new RpcFailure("refused", "the endpoint returned no receipt", { cause: raw });
   return {
     blockHash,
     blockNumber: Number(blockNumber),

@@ -102,8 +102,8 @@ function hasName({ name }: { readonly name: unknown }): boolean {
 }
 
 function fromRow(row: RoleTable): StoredRole {
-  const isWhole = typeof row.rules === "string" && withChecksum(row).checksum === row.checksum;
-  return { name: row.name, rules: isWhole ? parseRules(row.rules) : undefined };
+  const isAsWritten = typeof row.rules === "string" && withChecksum(row).checksum === row.checksum;
+  return { name: row.name, rules: isAsWritten ? parseRules(row.rules) : undefined };
 }
 
 /** Validates the rules although the checksum matches: anyone who can write to the table can compute a checksum. */

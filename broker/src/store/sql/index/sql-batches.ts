@@ -148,8 +148,8 @@ export class SqlBatches {
       next += density.widthOf(row);
       after = row.last_position;
     }
-    const isWhole = isCut || ends === undefined || ends.next <= next;
-    return isWhole ? undefined : { after, before: endOfBlock(blockOf(range.upTo)) };
+    const isCovered = isCut || ends === undefined || ends.next <= next;
+    return isCovered ? undefined : { after, before: endOfBlock(blockOf(range.upTo)) };
   }
 
   /**

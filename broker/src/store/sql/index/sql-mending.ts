@@ -114,10 +114,10 @@ function withKeptCounters(row: BatchTable, found: Found, name: string): BatchTab
 }
 
 function isIntact(row: BatchTable, found: Found, name: string): boolean {
-  return found.every((kept) => kept !== undefined && writtenChecksum(kept) === row.checksum && isWhole(kept, name));
+  return found.every((kept) => kept !== undefined && writtenChecksum(kept) === row.checksum && isReadable(kept, name));
 }
 
-function isWhole(row: BatchTable, name: string): boolean {
+function isReadable(row: BatchTable, name: string): boolean {
   try {
     toBatch(row, name);
     return true;
