@@ -194,8 +194,8 @@ export class EmbeddedChain implements AsyncDisposable {
   }
 
   /** Repairs a damaged block with what is known of its transactions, if the whole block then matches its hashes. Resolves to true if it does. */
-  async mendBlock(number: number, transactions: readonly KnownTransaction[]): Promise<boolean> {
-    return (await this.#ask({ kind: "mend", mending: { number: BigInt(number), transactions } })) as boolean; // as above
+  async repairBlock(number: number, transactions: readonly KnownTransaction[]): Promise<boolean> {
+    return (await this.#ask({ kind: "repair", block: { number: BigInt(number), transactions } })) as boolean; // as above
   }
 
   /**

@@ -57,7 +57,7 @@ export interface CheckedState {
   /** One reason for each damaged node or code that could not be rewritten. The check did not read below such a node. */
   readonly damaged: readonly string[];
   /** Damaged nodes and codes that were rewritten. */
-  readonly mended: number;
+  readonly repaired: number;
 }
 
 /** Result of one step of comparing the table `places` (the chain file's own index, by hash and by log) with the blocks. */
@@ -78,7 +78,7 @@ export interface KnownTransaction {
   readonly logged: readonly Uint8Array[];
 }
 
-export interface BlockMending {
+export interface RepairableBlock {
   readonly number: bigint;
   readonly transactions: readonly KnownTransaction[];
 }
@@ -97,7 +97,7 @@ export type ToWorker =
   | { readonly kind: "blocks"; readonly id: number; readonly range: BlockRange }
   | { readonly kind: "check"; readonly id: number; readonly range: BlockRange }
   | { readonly kind: "check-index-entries"; readonly id: number; readonly isFirst: boolean }
-  | { readonly kind: "mend"; readonly id: number; readonly mending: BlockMending }
+  | { readonly kind: "repair"; readonly id: number; readonly block: RepairableBlock }
   | { readonly kind: "check-state"; readonly id: number; readonly from: StatePlace | undefined }
   | { readonly kind: "hold-file"; readonly id: number }
   | { readonly kind: "release-file" }

@@ -110,8 +110,8 @@ function receive(context: WorkerContext, message: ToWorker): void {
       return answerWith(message, () => context.chain.checkBlocks(message.range));
     case "check-index-entries":
       return answerWith(message, () => context.chain.checkIndexEntries(message.isFirst));
-    case "mend":
-      return answerWith(message, () => context.chain.mendBlock(message.mending));
+    case "repair":
+      return answerWith(message, () => context.chain.repairBlock(message.block));
     case "check-state":
       return answerWith(message, () => context.chain.checkState(message.from));
     case "hold-file":

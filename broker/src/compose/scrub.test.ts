@@ -70,7 +70,7 @@ function spoil(name: string, content: string | undefined, bytes = 1): void {
   writeFileSync(file, whole);
 }
 
-/** Spoils the receipt of a content's transaction. The broker cannot mend that: the index has only the content. */
+/** Spoils the receipt of a content's transaction. The broker cannot repair that: the index has only the content. */
 function spoilReceipt(content: string | undefined): void {
   const sqlite = new DatabaseSync(join(folder, "chain.sqlite"));
   const find = sqlite.prepare("SELECT place, receipt FROM transactions WHERE instr(raw, ?) > 0");
@@ -101,17 +101,17 @@ describe("stele scrub", () => {
     const outcome = await scrub();
     expect(outcome).toMatchObject({ exitCode: 0, problem: "" });
     expect(outcome.output).toMatch(
-      /^group 1, chain: [1-9]\d* blocks checked, 0 damaged, 0 mended\ngroup 1, places: [1-9]\d* entries checked, 0 damaged, 0 mended\ngroup 1, state: [1-9]\d* nodes checked, 0 damaged, 0 mended\ngroup 1, index: 3 batches checked, 0 damaged, 0 mended\n$/,
+      /^group 1, chain: [1-9]\d* blocks checked, 0 damaged, 0 repaired\ngroup 1, places: [1-9]\d* entries checked, 0 damaged, 0 repaired\ngroup 1, state: [1-9]\d* nodes checked, 0 damaged, 0 repaired\ngroup 1, index: 3 batches checked, 0 damaged, 0 repaired\n$/,
     );
   });
 
-  it("mends a block of the chain from the index, and a batch of the index from the chain", async () => {
+  it("repairs a block of the chain from the index, and a batch of the index from the chain", async () => {
     spoil("chain.sqlite", contents[1], 10);
     spoil("store.sqlite", contents[2]);
     const outcome = await scrub();
     expect(outcome.exitCode).toBe(1);
     expect(outcome.output).toMatch(
-      /chain: \d+ blocks checked, 1 damaged, 1 mended\n.*places: .*\n.*state: .*\n.*index: 3 batches checked, 1 damaged, 1 mended\n$/,
+      /chain: \d+ blocks checked, 1 damaged, 1 repaired\n.*places: .*\n.*state: .*\n.*index: 3 batches checked, 1 damaged, 1 repaired\n$/,
     );
     expect(await scrub()).toMatchObject({ exitCode: 0 });
   });
@@ -136,7 +136,7 @@ describe("stele scrub", () => {
     const outcome = await scrub();
     expect(outcome).toMatchObject({
       exitCode: 1,
-      output: expect.stringMatching(/places: \d+ entries checked, 1 damaged, 1 mended\n/),
+      output: expect.stringMatching(/places: \d+ entries checked, 1 damaged, 1 repaired\n/),
     });
     expect(await scrub()).toMatchObject({ exitCode: 0 });
   });
@@ -148,7 +148,7 @@ describe("stele scrub", () => {
     const outcome = await scrub();
     expect(outcome.exitCode).toBe(1);
     expect(outcome.output).toMatch(
-      /index: 3 batches checked, 1 damaged, 1 mended\nthe index was damaged .*table groups, /,
+      /index: 3 batches checked, 1 damaged, 1 repaired\nthe index was damaged .*table groups, /,
     );
     expect(await scrub()).toMatchObject({ exitCode: 0 });
   });
@@ -164,23 +164,23 @@ describe("stele scrub", () => {
     const env = { STELE_GROUPS: JSON.stringify(groups) };
     const outcome = await runScrub(["--data-dir", folder], { env, log: () => {} });
     expect(outcome.output).toMatch(
-      /group 1, index: 3 batches checked, 1 damaged, 1 mended\nthe index was damaged and is rebuilt from the chain: table groups, /,
+      /group 1, index: 3 batches checked, 1 damaged, 1 repaired\nthe index was damaged and is rebuilt from the chain: table groups, /,
     );
     expect(outcome.output).toMatch(
-      /group away, index: 0 batches checked, 1 damaged, 0 mended\nthe index was damaged and was emptied, .*; the index may lack events of the chain \(\S+: the connection was refused\)/,
+      /group away, index: 0 batches checked, 1 damaged, 0 repaired\nthe index was damaged and was emptied, .*; the index may lack events of the chain \(\S+: the connection was refused\)/,
     );
   });
 
-  it("names a block that it cannot mend, and what to restore", async () => {
+  it("names a block that it cannot repair, and what to restore", async () => {
     spoil("chain.sqlite", contents[1]);
     spoil("store.sqlite", contents[1]);
     const outcome = await scrub();
     expect(outcome.exitCode).toBe(1);
-    expect(outcome.output).toMatch(/chain: \d+ blocks checked, 1 damaged, 0 mended\n/);
+    expect(outcome.output).toMatch(/chain: \d+ blocks checked, 1 damaged, 0 repaired\n/);
     expect(outcome.output).toContain(`the chain's file is damaged in block ${blockOf(1)}: `);
     expect(outcome.output).toContain("repair it with the store of a backup that has these blocks");
     expect(outcome.output).toMatch(
-      /index: \d batches checked, 1 damaged, 0 mended\nthe index is damaged: .*with store\.sqlite of a backup/,
+      /index: \d batches checked, 1 damaged, 0 repaired\nthe index is damaged: .*with store\.sqlite of a backup/,
     );
   });
 
@@ -213,7 +213,7 @@ describe("stele scrub", () => {
   });
 });
 
-it("a broker with a block that cannot be mended answers from the index, and its health says which block", async () => {
+it("a broker with a block that cannot be repaired answers from the index, and its health says which block", async () => {
   spoilReceipt(contents[1]);
   const server = await start(folder);
   await vi.waitFor(() => expect(server.health()[0]?.warning).toContain(`damaged in block ${blockOf(1)}: `), 20_000);

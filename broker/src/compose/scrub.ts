@@ -23,7 +23,7 @@ export interface ScrubOutcome {
 const usage = `Usage: stele scrub [settings of the broker]
 
 Checks the data folder of a stopped broker: each block of the embedded chain and each node of its state against its hashes, the chain's index of hashes
-and logs against its blocks, and each event of the index against its checksum. Mends the index from the chain, and a block from the index if the index
+and logs against its blocks, and each event of the index against its checksum. Repairs the index from the chain, and a block from the index if the index
 has all of it. Calls no receiver, publishes nothing and opens no port. A running broker does the same by itself, slowly: see the setting scrubPeriodMs.
 
 Give the command the broker's settings, such as --data-dir. "-o table" (the default), "-o json" and "-o ndjson" choose the format of the result.
@@ -32,7 +32,7 @@ Examples:
   stele scrub
   stele scrub --data-dir ./restored -o json
 
-Exit codes: 0 nothing is damaged; 1 something was damaged, and the output says whether it is mended; 2 the folder could not be checked, or its files
+Exit codes: 0 nothing is damaged; 1 something was damaged, and the output says whether it is repaired; 2 the folder could not be checked, or its files
 could not be closed after that.
 `;
 
@@ -111,7 +111,7 @@ interface Start {
 
 /** Adds the outcome of the start to the report of the index. An outside chain may not have answered, or the index may still be catching up with it. */
 function withStart(report: ScrubReport, { finding, behind }: Start): ScrubReport {
-  const { damaged, mended, advice } = report;
+  const { damaged, repaired, advice } = report;
   const isRebuilt = behind === undefined;
   const texts: string[] = [];
   if (finding !== undefined) {
@@ -125,15 +125,15 @@ function withStart(report: ScrubReport, { finding, behind }: Start): ScrubReport
   return {
     ...report,
     damaged: damaged + count,
-    mended: mended + (isRebuilt ? count : 0),
+    repaired: repaired + (isRebuilt ? count : 0),
     advice: all.length === 0 ? undefined : all.join("; "),
   };
 }
 
 const unitsOf = { chain: "blocks", places: "entries", state: "nodes", index: "batches" } as const;
 
-function toLines({ groupId, part, checked, damaged, mended, advice }: ScrubReport): string {
-  const line = `group ${groupId}, ${part}: ${checked} ${unitsOf[part]} checked, ${damaged} damaged, ${mended} mended\n`;
+function toLines({ groupId, part, checked, damaged, repaired, advice }: ScrubReport): string {
+  const line = `group ${groupId}, ${part}: ${checked} ${unitsOf[part]} checked, ${damaged} damaged, ${repaired} repaired\n`;
   return advice === undefined ? line : `${line}${advice}\n`;
 }
 

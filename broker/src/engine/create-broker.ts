@@ -35,7 +35,7 @@ import { gaugesOf, withWarnings } from "./group-health.ts";
 import { GroupWatch } from "./group-watch.ts";
 import { GuardedBroker } from "./guarded-broker.ts";
 import { BlockRepair } from "./integrity/block-repair.ts";
-import { Mender } from "./integrity/mender.ts";
+import { IndexRepair } from "./integrity/index-repair.ts";
 import { createScrubs } from "./integrity/create-scrubs.ts";
 import { Scrubber, type ScrubReport } from "./integrity/scrubber.ts";
 import { Troubles } from "./integrity/troubles.ts";
@@ -68,13 +68,13 @@ import { createWorkerFactory } from "./worker-factory.ts";
 
 /** Builds the engine on its ports. Nothing runs before `start`. */
 export function createBroker(options: EngineOptions): RunningBroker {
-  const mending = { mender: new Mender(options), troubles: new Troubles() };
+  const damage = { indexRepair: new IndexRepair(options), troubles: new Troubles() };
   const figures = new Figures({ ...options, readLag: () => lagOf(engine.groupGauges()) });
   const inspectBlock = (id: GroupId, blockNumber: number) => engine.inspectBlock(id, blockNumber);
   const engine: Engine = new Engine({
     ...options,
-    ...createReads(options.store, { ...options, ...mending, inspectBlock }),
-    ...mending,
+    ...createReads(options.store, { ...options, ...damage, inspectBlock }),
+    ...damage,
     figures,
     metrics: figures.watch(options.metrics),
   });
@@ -82,7 +82,7 @@ export function createBroker(options: EngineOptions): RunningBroker {
 }
 
 interface EngineDependencies extends EngineOptions, EventReads {
-  readonly mender: Mender;
+  readonly indexRepair: IndexRepair;
   readonly troubles: Troubles;
   readonly figures: Figures;
 }

@@ -25,7 +25,7 @@ export interface CheckedState {
   /** A reason for each trie node or contract's code that remains damaged. */
   readonly damaged: readonly string[];
   /** Number of trie nodes and contract codes that were damaged and have been rewritten from memory. */
-  readonly mended: number;
+  readonly repaired: number;
 }
 
 /** Result of one step that compares the chain's index of hashes and logs with its blocks. */
@@ -52,7 +52,7 @@ export interface ChainCheck {
    * Repairs a block from `batches`: the batches of the block whose events the store's index still has. Rewrites the calldata of the block's transactions
    * and, if that is not enough, short events in their receipts. Returns whether the block then matches its hashes; if not, nothing has changed.
    */
-  mend(blockNumber: number, batches: readonly AddressedBatch[]): Promise<boolean>;
+  repair(blockNumber: number, batches: readonly AddressedBatch[]): Promise<boolean>;
   /**
    * Compares the chain's index of hashes and logs with its blocks. Each call is one short step; `isFirst` begins a new
    * comparison. Rebuilds the index from the blocks if it differs.

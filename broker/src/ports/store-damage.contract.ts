@@ -52,14 +52,14 @@ export function testDamage(name: string, create: () => Promise<DamagedStore>): v
       expect(await store.readBatches(group, { ...everything, topic: beta })).toHaveLength(2);
     });
 
-    it("mendBatches reports a damaged batch and repairs it, so that reads return it again", async () => {
+    it("repairBatches reports a damaged batch and repairs it, so that reads return it again", async () => {
       await damaged.damageEvents(batch);
       const block = copyOf(history)[2] ?? blockOf(4);
-      expect(await store.mendBatches(group, block)).toEqual([batch]);
+      expect(await store.repairBatches(group, block)).toEqual([batch]);
       expect(await store.findBatch(group, place)).toEqual(batch);
       expect(await store.readBatches(group, everything)).toEqual(history.flatMap(({ batches }) => batches));
       expect(await store.countEventsAfter(group, alpha, positionZero)).toBe(6);
-      expect(await store.mendBatches(group, block)).toEqual([]);
+      expect(await store.repairBatches(group, block)).toEqual([]);
     });
 
     it("drops only the events of a batch that is stored as given; a dropped batch does not count as damaged", async () => {
@@ -71,7 +71,7 @@ export function testDamage(name: string, create: () => Promise<DamagedStore>): v
       const { events, ...rest } = batch;
       const dropped = { byteCount: events.length, checksum: checksumOfBytes(events) };
       expect(await store.findBatch(group, place)).toEqual({ ...rest, events: new Uint8Array(0), dropped });
-      for (const one of copyOf(history)) expect(await store.mendBatches(group, one)).toEqual([]);
+      for (const one of copyOf(history)) expect(await store.repairBatches(group, one)).toEqual([]);
     });
 
     it("rolls back past a dropped batch, and indexes the batch again with its events", async () => {
@@ -90,12 +90,12 @@ export function testDamage(name: string, create: () => Promise<DamagedStore>): v
       await store.rollBack(group, { number: 2, hash: history[1]?.hash ?? hashOf(0) });
       await store.applyBlocks(group, copyOf(others));
       const before = await store.readBatches(group, everything);
-      await expect(store.mendBatches(group, history[2] ?? blockOf(4))).rejects.toThrow("another block 4");
+      await expect(store.repairBatches(group, history[2] ?? blockOf(4))).rejects.toThrow("another block 4");
       expect(await store.readBatches(group, everything)).toEqual(before);
     });
 
     it("repairs nothing if nothing is damaged", async () => {
-      for (const one of history) expect(await store.mendBatches(group, one)).toEqual([]);
+      for (const one of history) expect(await store.repairBatches(group, one)).toEqual([]);
     });
   });
 }

@@ -327,7 +327,7 @@ export interface Store extends PublishKeys {
    * Rewrites each batch of a block that the index stores differently. Returns the batches that were damaged.
    * @throws IndexDamagedError for an earlier block that must be repaired first, Error if the index does not have the block: a reorg may have removed it.
    */
-  mendBatches(groupId: GroupId, block: IndexedBlock): Promise<readonly EventBatch[]>;
+  repairBatches(groupId: GroupId, block: IndexedBlock): Promise<readonly EventBatch[]>;
   /**
    * Drops the store's copy of the events of each batch that is still stored as given. Reads then return the batch with `dropped` and empty `events`;
    * everything else stays, also what the batch counts for `bytesMax`. Returns the batches whose copy this call dropped.

@@ -182,7 +182,7 @@ async function readAnyHistory(create: CreateStores, numRuns: number): Promise<vo
           const found = await store.findBatch(group, { topic: batch.topic, sequence: batch.firstSequence });
           expect(found).toEqual(gone.includes(batch) ? withoutCopy(batch) : batch);
         }
-        for (const block of blocks) expect(await store.mendBatches(group, block)).toEqual([]);
+        for (const block of blocks) expect(await store.repairBatches(group, block)).toEqual([]);
         await store.stop();
       }
     }),

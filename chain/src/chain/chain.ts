@@ -7,7 +7,7 @@ import { Executor } from "../execution/executor.ts";
 import type { RegistryCode } from "../execution/registry/registry-code.ts";
 import { BASE_FEE_PER_GAS, CHECKED_NODES_MAX, COMMIT_RETRY_MS, LOG_BYTES_MAX } from "../limits.ts";
 import type {
-  BlockMending,
+  RepairableBlock,
   BlockRange,
   CheckedBlocks,
   CheckedIndexEntries,
@@ -31,7 +31,7 @@ import { checkBlocks } from "./check-blocks.ts";
 import { checkIndexEntries } from "./check-index-entries.ts";
 import { checkState } from "./check-state.ts";
 import { createGenesis } from "./genesis.ts";
-import { mendBlock } from "./mend-block.ts";
+import { repairBlock } from "./repair-block.ts";
 import type { ReadableChain, ReadOptions } from "./readable-chain.ts";
 import { Sealer } from "./sealer.ts";
 import { readVerifiedBlocks } from "./verified-blocks.ts";
@@ -198,9 +198,9 @@ export class Chain implements ReadableChain {
     }
   }
 
-  /** See {@link mendBlock}. */
-  mendBlock(mending: BlockMending): boolean {
-    return mendBlock(this.#database, mending);
+  /** See {@link repairBlock}. */
+  repairBlock(block: RepairableBlock): boolean {
+    return repairBlock(this.#database, block);
   }
 
   /**

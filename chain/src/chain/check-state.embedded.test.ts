@@ -133,16 +133,16 @@ it("rewrites the damaged node and code that a running chain has in memory, and l
   sqlite.exec("UPDATE nodes SET node = CAST(node || x'00' AS BLOB) WHERE length(key) = 33");
   sqlite.exec("UPDATE codes SET code = CAST(code || x'00' AS BLOB)");
   sqlite.close();
-  expect(await roundOf(chain)).toEqual({ mended: 2, damaged: 1 });
-  expect(await roundOf(chain)).toEqual({ mended: 0, damaged: 1 });
+  expect(await roundOf(chain)).toEqual({ repaired: 2, damaged: 1 });
+  expect(await roundOf(chain)).toEqual({ repaired: 0, damaged: 1 });
 });
 
 async function roundOf(chain: EmbeddedChain) {
-  const sum = { mended: 0, damaged: 0 };
+  const sum = { repaired: 0, damaged: 0 };
   let from: StatePlace | undefined;
   do {
-    const { next, mended, damaged } = await chain.checkState(from);
-    sum.mended += mended;
+    const { next, repaired, damaged } = await chain.checkState(from);
+    sum.repaired += repaired;
     sum.damaged += damaged.length;
     from = next;
   } while (from !== undefined);

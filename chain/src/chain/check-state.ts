@@ -49,7 +49,7 @@ class StateCheck {
   readonly #nodesMax: number;
   readonly #damaged: string[] = [];
   #nodes = 0;
-  #mended = 0;
+  #repaired = 0;
   #next: StatePlace | undefined;
 
   constructor(options: StateCheckOptions, from: StatePlace, nodesMax: number) {
@@ -65,7 +65,7 @@ class StateCheck {
       placeOf: (path) => ({ account: path, slot: "" }),
       leaf: (path, value) => this.#checkAccount(path, value),
     });
-    return { next: this.#next, nodes: this.#nodes, damaged: this.#damaged, mended: this.#mended };
+    return { next: this.#next, nodes: this.#nodes, damaged: this.#damaged, repaired: this.#repaired };
   }
 
   /** Checks a node and all nodes below it, except those on paths before `trie.from`. Returns false once `nodesMax` nodes are read. */
@@ -128,7 +128,7 @@ class StateCheck {
     } catch (error) {
       if (!(error instanceof ChainDamagedError)) throw error;
       if (repair()) {
-        this.#mended += 1;
+        this.#repaired += 1;
         return read();
       }
       this.#damaged.push(error.message);

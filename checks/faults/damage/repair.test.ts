@@ -46,7 +46,7 @@ it("an event that is damaged in chain and store is repaired as docs/backup.md sa
   }
   const [, damaged] = events;
   for (const name of ["chain.sqlite", "store.sqlite"]) flipAll(path("data", name), damaged?.content ?? "");
-  const advice = /chain: \d+ blocks checked, 1 damaged, 0 mended\n.*repair it with the store of a backup/;
+  const advice = /chain: \d+ blocks checked, 1 damaged, 0 repaired\n.*repair it with the store of a backup/;
   expect(await scrub()).toMatchObject({ code: 1, stdout: expect.stringMatching(advice) });
   {
     // Leaves a log beside the store, which must not be applied to the other store.
@@ -59,12 +59,12 @@ it("an event that is damaged in chain and store is repaired as docs/backup.md sa
   for (const name of stores) renameSync(path("data", name), path(name));
   copyFileSync(path("backup", "store.sqlite"), path("data", "store.sqlite"));
   expect(await scrub()).toMatchObject({
-    stdout: expect.stringMatching(/chain: \d+ blocks checked, 1 damaged, 1 mended/),
+    stdout: expect.stringMatching(/chain: \d+ blocks checked, 1 damaged, 1 repaired/),
   });
   rmSync(path("data", "store.sqlite"));
   for (const name of stores) renameSync(path(name), path("data", name));
   expect(await scrub()).toMatchObject({
-    stdout: expect.stringMatching(/index: \d+ batches checked, 1 damaged, 1 mended/),
+    stdout: expect.stringMatching(/index: \d+ batches checked, 1 damaged, 1 repaired/),
   });
 
   await using broker = await startBroker({ dataDir: path("data") });

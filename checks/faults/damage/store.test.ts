@@ -39,7 +39,7 @@ describe("a damaged store", () => {
     await using broker = await startLocalBroker({ dataDir: folder.path, log });
     await using client = new Client(broker.url);
     expect(await findHeld(client, [event])).toMatchObject({ found: [event] });
-    expect(linesOf("index damaged, mended from the chain")).toMatchObject([
+    expect(linesOf("index damaged, repaired from the chain")).toMatchObject([
       { topic: event.topic, blockNumber: Number(event.eventId.split("-")[2]), level: "warn" },
     ]);
     const metrics = await client.http.send({ method: "GET", path: "/metrics" });
@@ -55,7 +55,7 @@ describe("a damaged store", () => {
     const env = { STELE_SCRUB_PERIOD_MS: "200", STELE_LOG_LEVEL: "info" };
     await using _broker = await startLocalBroker({ dataDir: folder.path, log, env });
     await until("a round of the index has ended", () => linesOf("scrubbed").some(({ part }) => part === "index"));
-    expect(linesOf("index damaged, mended from the chain")).toMatchObject([{ topic: event.topic }]);
+    expect(linesOf("index damaged, repaired from the chain")).toMatchObject([{ topic: event.topic }]);
   });
 
   it("a flipped bit in a batch of the store: the broker delivers the correct events", async () => {

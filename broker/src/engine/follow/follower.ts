@@ -75,7 +75,7 @@ export class Follower {
     try {
       await this.#index(blocks);
     } catch (error) {
-      if (error instanceof UnfitBlockError && !this.#parts.ledger.isFinal) await this.#mend(error.topic, signal);
+      if (error instanceof UnfitBlockError && !this.#parts.ledger.isFinal) await this.#readAgain(error.topic, signal);
       throw error;
     }
   }
@@ -84,7 +84,7 @@ export class Follower {
    * Makes the next {@link follow} read blocks from the chain again, because a chain node left out logs. If an indexed block lacks events of the topic,
    * rolls the index back to the block before it; otherwise the gap is after the head.
    */
-  async #mend(name: TopicName, signal: AbortSignal): Promise<void> {
+  async #readAgain(name: TopicName, signal: AbortSignal): Promise<void> {
     const { ledger, store, restarter, lease, logger, health } = this.#parts;
     const { groupId } = ledger;
     ledger.forgetBlocks();

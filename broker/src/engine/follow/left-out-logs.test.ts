@@ -9,7 +9,7 @@ import { TestCluster } from "../testing/test-cluster.ts";
 class GappyCluster {
   readonly cluster: TestCluster;
   /** The blocks that the index lacked, each time that it was rolled back. */
-  readonly mended: unknown[] = [];
+  readonly gaps: unknown[] = [];
   /** How often each block will be read without its events. */
   readonly #leftOut = new Map<number, number>();
   /** What both ledgers have read: otherwise the other node could heal the index. */
@@ -24,7 +24,7 @@ class GappyCluster {
 
   static async start(): Promise<GappyCluster> {
     const warn = (message: string, fields?: LogFields): void => {
-      if (message.startsWith("index lacked events")) gappy.mended.push(fields?.["blockNumber"]);
+      if (message.startsWith("index lacked events")) gappy.gaps.push(fields?.["blockNumber"]);
     };
     const logger: Logger = { ...silentLogger, warn, child: () => logger };
     const cluster = new TestCluster({ toLedger: (ledger) => gappy.#toLedger(ledger), logger });
@@ -115,7 +115,7 @@ it("rolls back only to the block before the topic's next event, even if the chai
   for (const text of ["2", "3"]) await gappy.publish("a", text);
   await gappy.publish("a", "4");
   await gappy.expectLast("1", "2", "3", "4");
-  expect(gappy.mended).toEqual([gap]);
+  expect(gappy.gaps).toEqual([gap]);
   const warnings = gappy.cluster.nodes.map(({ broker }) => broker.health()[0]?.warning);
   expect(new Set(warnings)).toEqual(
     new Set([
@@ -133,7 +133,7 @@ it("rolls back once it can read the left-out events, and not in vain", async () 
   await gappy.publish("b", "3");
   await gappy.publish("a", "4");
   await gappy.expectLast("1", "3", "2", "3", "4");
-  expect(gappy.mended).toEqual([gap]);
+  expect(gappy.gaps).toEqual([gap]);
 });
 
 it("reads a block again that came in one step with the next event, and delivers no event twice", async () => {

@@ -51,10 +51,10 @@ export class BlockRepair {
   async repair({ number, reason }: DamagedBlock): Promise<boolean> {
     const { chainDamage, metrics, logger, groupId } = this.#options;
     const batches = await this.#batchesOf(number);
-    if (await this.#mend(number, batches)) {
+    if (await this.#tryRepair(number, batches)) {
       chainDamage.clear(number);
       metrics.chainDamaged(groupId, "mended");
-      logger.warn("chain damaged, mended from the index", { blockNumber: number, reason });
+      logger.warn("chain damaged, repaired from the index", { blockNumber: number, reason });
       return true;
     }
     if (chainDamage.has(number)) return false;
@@ -62,15 +62,15 @@ export class BlockRepair {
     chainDamage.note(number, { reason, isLost });
     metrics.chainDamaged(groupId, "unmended");
     const remedy = isLost ? chainDamage.failure : chainDamage.warning;
-    logger.error("chain damaged, and not mended", { blockNumber: number, reason, remedy });
+    logger.error("chain damaged, and not repaired", { blockNumber: number, reason, remedy });
     return false;
   }
 
-  async #mend(number: number, batches: readonly EventBatch[]): Promise<boolean> {
+  async #tryRepair(number: number, batches: readonly EventBatch[]): Promise<boolean> {
     try {
-      return await this.#options.chainCheck.mend(number, await this.#address(batches));
+      return await this.#options.chainCheck.repair(number, await this.#address(batches));
     } catch (error) {
-      this.#options.logger.debug("block not mended", { blockNumber: number, error });
+      this.#options.logger.debug("block not repaired", { blockNumber: number, error });
       return false;
     }
   }

@@ -81,5 +81,5 @@ export class ChainDamage {
   }
 }
 
-/** With the events of a damaged block in its index, the broker mends the block, and keeps all later ones. A backup of the chain ends before them. */
+/** With the events of a damaged block in its index, the broker repairs the block, and keeps all later ones. A backup of the chain ends before them. */
 const remedy = "repair it with the store of a backup that has these blocks, as docs/backup.md#repair says";

@@ -8,7 +8,7 @@ export class ChainScrub implements Scrubbable {
   readonly #repair: BlockRepair;
   #from = 0;
   #damaged = 0;
-  #mended = 0;
+  #repaired = 0;
 
   constructor(options: BlockRepairOptions) {
     this.#options = options;
@@ -17,7 +17,7 @@ export class ChainScrub implements Scrubbable {
 
   get progress() {
     const advice = this.#options.chainDamage.warning;
-    return { checked: this.#from, damaged: this.#damaged, mended: this.#mended, advice };
+    return { checked: this.#from, damaged: this.#damaged, repaired: this.#repaired, advice };
   }
 
   async step(): Promise<boolean> {
@@ -31,7 +31,7 @@ export class ChainScrub implements Scrubbable {
       if (block === undefined) chainDamage.clear(number);
       else {
         this.#damaged += 1;
-        if (await this.#repair.repair(block)) this.#mended += 1;
+        if (await this.#repair.repair(block)) this.#repaired += 1;
       }
     }
     metrics.chainScrubbed(groupId, { block: checked.upTo, blocks: checked.upTo - from + 1 });

@@ -11,7 +11,7 @@ export class IndexDamage {
   /** The warning for the operator; undefined while there is no damage. */
   get warning(): string | undefined {
     if (this.#reason === undefined) return undefined;
-    return `${this.#reason}, and not mended: calls for these events fail with 200208. ${indexRemedy}`;
+    return `${this.#reason}, and not repaired: calls for these events fail with 200208. ${indexRemedy}`;
   }
 
   /** Call it when a scrub has found damage. */

@@ -23,7 +23,7 @@ it("skips a damaged first block, and reads the blocks after it", async () => {
   const scrub = new IndexScrub({
     groupId: defaultGroupId,
     store,
-    mender: { mendedIn: () => 0 },
+    indexRepair: { repairedIn: () => 0 },
     indexDamage,
     metrics: noMetrics,
   });

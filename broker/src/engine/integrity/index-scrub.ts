@@ -4,7 +4,7 @@ import { beforeBlock, blockOf, endOfBlock, type Position, positionZero } from ".
 import type { Metrics } from "../../ports/metrics.ts";
 import { IndexDamagedError, type Store } from "../../ports/store.ts";
 import type { IndexDamage } from "./index-damage.ts";
-import type { Mender } from "./mender.ts";
+import type { IndexRepair } from "./index-repair.ts";
 import type { Scrubbable } from "./scrubber.ts";
 
 /** Maximum number of batches that one step reads. */
@@ -16,7 +16,7 @@ export interface IndexScrubOptions {
   readonly groupId: GroupId;
   /** A store that repairs damaged batches when it reads them. */
   readonly store: Pick<Store, "findHead" | "readBatches" | "findBatch">;
-  readonly mender: Pick<Mender, "mendedIn">;
+  readonly indexRepair: Pick<IndexRepair, "repairedIn">;
   readonly indexDamage: IndexDamage;
   readonly metrics: Metrics;
 }
@@ -30,17 +30,17 @@ export class IndexScrub implements Scrubbable {
   /** The next damaged block to skip, after the blocks before it are read; undefined if none is known. */
   #passedOver: number | undefined;
   #batches = 0;
-  readonly #mendedBefore: number;
+  readonly #repairedBefore: number;
 
   constructor(options: IndexScrubOptions) {
     this.#options = options;
-    this.#mendedBefore = options.mender.mendedIn(options.groupId);
+    this.#repairedBefore = options.indexRepair.repairedIn(options.groupId);
   }
 
   get progress() {
-    const mended = this.#options.mender.mendedIn(this.#options.groupId) - this.#mendedBefore;
+    const repaired = this.#options.indexRepair.repairedIn(this.#options.groupId) - this.#repairedBefore;
     const advice = this.#options.indexDamage.warning;
-    return { checked: this.#batches, damaged: mended + this.#damagedBlocks.size, mended, advice };
+    return { checked: this.#batches, damaged: repaired + this.#damagedBlocks.size, repaired, advice };
   }
 
   async step(): Promise<boolean> {

@@ -24,7 +24,7 @@ export class PlaceScrub implements Scrubbable {
   }
 
   get progress() {
-    return { checked: this.#checked, damaged: this.#damaged, mended: this.#damaged };
+    return { checked: this.#checked, damaged: this.#damaged, repaired: this.#damaged };
   }
 
   async step(): Promise<boolean> {

@@ -20,7 +20,7 @@ describe("a scrub", () => {
     clock = new VirtualClock();
     stopping = new AbortController();
     [ended, steps, isFailing] = [[], 0, () => false];
-    progress = { checked: 0, damaged: 0, mended: 0 };
+    progress = { checked: 0, damaged: 0, repaired: 0 };
     const part = (name: Scrubbable["part"]): Scrubbable => ({
       part: name,
       get progress() {
@@ -65,10 +65,10 @@ describe("a scrub", () => {
   });
 
   it("is repeated after an hour while there is damage that it could not repair", async () => {
-    progress = { checked: 10, damaged: 3, mended: 2 };
+    progress = { checked: 10, damaged: 3, repaired: 2 };
     await clock.advance(1.9 * hourMs);
     expect(ended).toEqual(["index", "chain"]);
-    progress = { checked: 10, damaged: 3, mended: 3 };
+    progress = { checked: 10, damaged: 3, repaired: 3 };
     await clock.advance(24 * hourMs);
     expect(ended).toEqual(["index", "chain", "index", "chain"]);
   });

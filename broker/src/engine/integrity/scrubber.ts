@@ -21,7 +21,7 @@ const failuresMax = 60;
 export interface ScrubProgress {
   readonly checked: number;
   readonly damaged: number;
-  readonly mended: number;
+  readonly repaired: number;
   /** What the operator can do about damage that remains. */
   readonly advice?: string | undefined;
 }
@@ -96,7 +96,7 @@ export class Scrubber {
     const durationMs = Math.round(clock.monotonic() - startedAt);
     const { progress } = one;
     logger.info("scrubbed", { part: one.part, ...progress, durationMs });
-    return progress.damaged === progress.mended;
+    return progress.damaged === progress.repaired;
   }
 
   /** Repeats a failed step: an outage of a minute must not leave the rest unread for a week. Returns whether all was read. Never rejects. */

@@ -13,17 +13,17 @@ const places: readonly StatePlace[] = [
 
 /** Checks the state in three steps; the second one finds `found`. Adds the place where each step begins to `asked`. */
 function createChainCheck(
-  found: Pick<CheckedState, "damaged" | "mended">,
+  found: Pick<CheckedState, "damaged" | "repaired">,
   asked: (StatePlace | undefined)[],
 ): ChainCheck {
   return {
     check: async () => undefined,
-    mend: async () => false,
+    repair: async () => false,
     checkIndexEntries: async () => ({ isMore: false, entries: 0, isDamaged: false }),
     checkState: async (from) => {
       asked.push(from);
       const step = from === undefined ? 0 : places.indexOf(from) + 1;
-      return { next: places[step], nodes: 10, ...(step === 1 ? found : { damaged: [], mended: 0 }) };
+      return { next: places[step], nodes: 10, ...(step === 1 ? found : { damaged: [], repaired: 0 }) };
     },
   };
 }
@@ -32,7 +32,7 @@ function createScrub() {
   const chainDamage = new ChainDamage();
   const outcomes: string[] = [];
   const metrics = { ...noMetrics, chainDamaged: (_: string, outcome: string) => void outcomes.push(outcome) };
-  const run = async (found: Pick<CheckedState, "damaged" | "mended">) => {
+  const run = async (found: Pick<CheckedState, "damaged" | "repaired">) => {
     const asked: (StatePlace | undefined)[] = [];
     const chainCheck = createChainCheck(found, asked);
     const scrub = new StateScrub({ groupId: defaultGroupId, chainCheck, chainDamage, metrics, logger: silentLogger });
@@ -44,13 +44,13 @@ function createScrub() {
 
 test("a scrub checks the whole state, reports known damage only once, and clears the warning if it finds none", async () => {
   const { chainDamage, outcomes, run } = createScrub();
-  const bad = await run({ damaged: ["a node is missing."], mended: 1 });
-  expect(bad).toMatchObject({ checked: 30, damaged: 2, mended: 1, advice: chainDamage.warning });
+  const bad = await run({ damaged: ["a node is missing."], repaired: 1 });
+  expect(bad).toMatchObject({ checked: 30, damaged: 2, repaired: 1, advice: chainDamage.warning });
   expect(bad.asked).toEqual([undefined, ...places]);
   expect(chainDamage.warning).toMatch(/damaged in its state: a node is missing\. .*restore the data folder/);
-  await run({ damaged: ["a node is missing."], mended: 0 });
+  await run({ damaged: ["a node is missing."], repaired: 0 });
   expect(outcomes).toEqual(["mended", "unmended"]);
-  expect(await run({ damaged: [], mended: 0 })).toMatchObject({ checked: 30, damaged: 0, advice: undefined });
+  expect(await run({ damaged: [], repaired: 0 })).toMatchObject({ checked: 30, damaged: 0, advice: undefined });
   expect(chainDamage.warning).toBeUndefined();
 });
 

@@ -21,32 +21,32 @@ export class StateScrub implements Scrubbable {
   #isDone = false;
   #checked = 0;
   #damaged = 0;
-  #mended = 0;
+  #repaired = 0;
 
   constructor(options: StateScrubOptions) {
     this.#options = options;
   }
 
   get progress() {
-    const advice = this.#damaged > this.#mended ? this.#options.chainDamage.warning : undefined;
-    return { checked: this.#checked, damaged: this.#damaged, mended: this.#mended, advice };
+    const advice = this.#damaged > this.#repaired ? this.#options.chainDamage.warning : undefined;
+    return { checked: this.#checked, damaged: this.#damaged, repaired: this.#repaired, advice };
   }
 
   async step(): Promise<boolean> {
     if (this.#isDone) return false;
-    const { next, nodes, damaged, mended } = await this.#options.chainCheck.checkState(this.#from);
+    const { next, nodes, damaged, repaired } = await this.#options.chainCheck.checkState(this.#from);
     this.#checked += nodes;
-    this.#damaged += damaged.length + mended;
-    this.#mended += mended;
-    if (mended > 0) this.#reportMended(mended);
+    this.#damaged += damaged.length + repaired;
+    this.#repaired += repaired;
+    if (repaired > 0) this.#reportRepaired(repaired);
     for (const reason of damaged) this.#reportDamaged(reason);
     this.#from = next;
     this.#isDone = next === undefined;
-    if (this.#isDone && this.#damaged === this.#mended) this.#options.chainDamage.clearState();
+    if (this.#isDone && this.#damaged === this.#repaired) this.#options.chainDamage.clearState();
     return true;
   }
 
-  #reportMended(nodes: number): void {
+  #reportRepaired(nodes: number): void {
     const { metrics, logger, groupId } = this.#options;
     for (let node = 0; node < nodes; node += 1) metrics.chainDamaged(groupId, "mended");
     logger.warn("chain state damaged, written again from memory", { nodes });
@@ -57,6 +57,6 @@ export class StateScrub implements Scrubbable {
     if (chainDamage.hasState(reason)) return;
     chainDamage.noteState(reason);
     metrics.chainDamaged(groupId, "unmended");
-    logger.error("chain state damaged, and not mended", { reason, remedy: chainDamage.warning });
+    logger.error("chain state damaged, and not repaired", { reason, remedy: chainDamage.warning });
   }
 }

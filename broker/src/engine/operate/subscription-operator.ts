@@ -20,7 +20,7 @@ import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 import type { EventPlace } from "../batch-events.ts";
 import type { Group, Groups } from "../group.ts";
-import { damagedSubscription } from "../integrity/mended-store.ts";
+import { damagedSubscription } from "../integrity/repairing-store.ts";
 import type { EngineLimits } from "../limits.ts";
 import { toCurrent } from "../query/current-progress.ts";
 import { PendingCounts } from "../query/pending-counts.ts";

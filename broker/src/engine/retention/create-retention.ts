@@ -1,7 +1,7 @@
 import type { EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Store } from "../../ports/store.ts";
-import { createMendedStore, type MendedStoreOptions } from "../integrity/mended-store.ts";
+import { createRepairingStore, type RepairingStoreOptions } from "../integrity/repairing-store.ts";
 import { ChainCopies, type ChainCopiesOptions } from "./chain-copies.ts";
 import { createStoreWithDropped } from "./store-with-dropped.ts";
 import { Retention, type RetentionOptions } from "./retention.ts";
@@ -17,8 +17,8 @@ export interface EventReads {
   readonly readDropped: (groupId: GroupId, batches: readonly EventBatch[]) => Promise<readonly EventBatch[]>;
 }
 
-export function createReads(store: Store, options: ChainCopiesOptions & MendedStoreOptions): EventReads {
-  const storeWithoutDropped = createMendedStore(store, options);
+export function createReads(store: Store, options: ChainCopiesOptions & RepairingStoreOptions): EventReads {
+  const storeWithoutDropped = createRepairingStore(store, options);
   const copies = new ChainCopies(options);
   const readDropped: EventReads["readDropped"] = (groupId, batches) => copies.readDropped(groupId, batches, "feed");
   return { store: createStoreWithDropped(storeWithoutDropped, copies), storeWithoutDropped, copies, readDropped };

@@ -16,7 +16,7 @@ import { createPostgresStore } from "../../store/sql/postgres/postgres-store.ts"
 import { hasPostgres, startPostgres } from "../../store/sql/postgres/testing/postgres-server.ts";
 import { createSqlStore } from "../../store/sql/sql-store.ts";
 import { indexBlocks } from "../index-block.ts";
-import { Mender } from "../integrity/mender.ts";
+import { IndexRepair } from "../integrity/index-repair.ts";
 import { Troubles } from "../integrity/troubles.ts";
 import { createReads } from "./create-retention.ts";
 
@@ -85,7 +85,7 @@ async function readTheSame(kept: Store, { blocks, ranges: places, drops }: Histo
     metrics: noMetrics,
     logger: silentLogger,
   };
-  const mending = { ...options, mender: new Mender(options), troubles: new Troubles() };
+  const damage = { ...options, indexRepair: new IndexRepair(options), troubles: new Troubles() };
   await kept.start();
   await kept.applyBlocks(defaultGroupId, indexed, { isFinal: true });
   const ranges = places.map(({ after, upTo, ...rest }) => {
@@ -102,7 +102,7 @@ async function readTheSame(kept: Store, { blocks, ranges: places, drops }: Histo
       expect(raw?.events).toHaveLength(0);
     }
     // The first round begins with no batches in memory, the second with those of the first.
-    const { store } = createReads(kept, mending);
+    const { store } = createReads(kept, damage);
     for (let times = 0; times < 2; times += 1) expect(await answersOf(store, ranges, 10)).toEqual(before);
   }
   await kept.stop();

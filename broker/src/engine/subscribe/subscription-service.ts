@@ -8,7 +8,7 @@ import {
   type SubscriptionId,
 } from "../../domain/subscription.ts";
 import { changeOptions } from "../../domain/delivery-options.ts";
-import { damagedSubscription } from "../integrity/mended-store.ts";
+import { damagedSubscription } from "../integrity/repairing-store.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { NodeId } from "../../domain/node.ts";
 import { findReceiver } from "../../domain/receiver.ts";
@@ -190,7 +190,7 @@ export class SubscriptionService {
       topic: row?.filter,
       owner: row?.principal,
       receiver: row && findReceiver(urlOf(row)),
-      ...(hasRights ? toMendReceiver(id, this.#options.history.of(id)[0]?.reason) : toGiveRights(row)),
+      ...(hasRights ? toFixReceiver(id, this.#options.history.of(id)[0]?.reason) : toGiveRights(row)),
     };
   }
 
@@ -379,7 +379,7 @@ function urlOf({ delivery }: Subscription): string {
 
 type Advice = Record<"reason" | "remedy", string | undefined>;
 
-function toMendReceiver(id: SubscriptionId, reason: string | undefined): Advice {
+function toFixReceiver(id: SubscriptionId, reason: string | undefined): Advice {
   return { reason, remedy: `fix the receiver, ${thenResume(id)}` };
 }
 

@@ -187,8 +187,8 @@ export class GroupIndex {
     return record !== undefined && record.batch.firstSequence <= event.sequence ? intact(record) : undefined;
   }
 
-  /** Replaces damaged batches; see `Store.mendBatches`. */
-  mend(block: IndexedBlock): readonly EventBatch[] {
+  /** Replaces damaged batches; see `Store.repairBatches`. */
+  repair(block: IndexedBlock): readonly EventBatch[] {
     const [head] = this.listBlocks(1, Number.POSITIVE_INFINITY);
     const [kept] = this.listBlocks(1, block.number + 1);
     assertHasBlock(block, { head, kept });

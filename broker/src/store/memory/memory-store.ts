@@ -170,8 +170,8 @@ export class MemoryStore extends MemoryGroups implements Store {
     return this.#groups.get(groupId)?.readBatches(range) ?? [];
   }
 
-  async mendBatches(groupId: GroupId, block: IndexedBlock): Promise<readonly EventBatch[]> {
-    return this.#groups.get(groupId)?.mend(block) ?? [];
+  async repairBatches(groupId: GroupId, block: IndexedBlock): Promise<readonly EventBatch[]> {
+    return this.#groups.get(groupId)?.repair(block) ?? [];
   }
 
   async dropEvents(groupId: GroupId, batches: readonly EventBatch[]): Promise<readonly EventBatch[]> {

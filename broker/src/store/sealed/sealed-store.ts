@@ -192,7 +192,7 @@ function passedThrough(store: Store): Omit<Store, Sealed> {
     findTopicsByDigest: (groupId, digest) => store.findTopicsByDigest(groupId, digest),
     findBatch: (groupId, event) => store.findBatch(groupId, event),
     readBatches: (groupId, range) => store.readBatches(groupId, range),
-    mendBatches: (groupId, block) => store.mendBatches(groupId, block),
+    repairBatches: (groupId, block) => store.repairBatches(groupId, block),
     dropEvents: (groupId, batches) => store.dropEvents(groupId, batches),
     listRetained: (groupId, page) => store.listRetained(groupId, page),
     countEventsAfter: (groupId, topic, after) => store.countEventsAfter(groupId, topic, after),

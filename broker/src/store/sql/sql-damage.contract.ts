@@ -66,9 +66,9 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
     afterEach(async () => store.stop());
 
     const read = () => store.readBatches(group, everything);
-    const mendAll = async (): Promise<number> => {
+    const repairAll = async (): Promise<number> => {
       let count = 0;
-      for (const block of history) count += (await store.mendBatches(group, block)).length;
+      for (const block of history) count += (await store.repairBatches(group, block)).length;
       return count;
     };
     const intact = history.flatMap(({ batches }) => batches);
@@ -87,11 +87,11 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
       ["events_checksum", sql`events_checksum = events_checksum + 1`],
       ["checksum", sql`checksum = checksum + 1`],
       ["events to an empty value", sql`events = ${new Uint8Array(0)}`],
-    ])("throws IndexDamagedError after a change of %s, until the batch is mended", async (_, assignment) => {
+    ])("throws IndexDamagedError after a change of %s, until the batch is repaired", async (_, assignment) => {
       await change(sql`update batches set ${assignment} where ${row}`);
       await expect(read()).rejects.toBeInstanceOf(IndexDamagedError);
       await expect(store.findBatch(group, { topic: alpha, sequence: 5 })).rejects.toBeInstanceOf(IndexDamagedError);
-      expect(await mendAll()).toBe(1);
+      expect(await repairAll()).toBe(1);
       expect(await read()).toEqual(intact);
       expect(await store.findBatch(group, { topic: alpha, sequence: 5 })).toEqual(intact[3]);
       expect(await store.countEventsAfter(group, beta, positionZero)).toBe(3);
@@ -100,7 +100,7 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
     it.each([
       ["events_before", sql`events_before = events_before - 1`],
       ["first_position", sql`first_position = first_position - 1`],
-    ])("counts throw IndexDamagedError after a change of %s, until the batch is mended", async (_, assignment) => {
+    ])("counts throw IndexDamagedError after a change of %s, until the batch is repaired", async (_, assignment) => {
       const places = [{ topic: alpha, after: toPosition(2, 9) }];
       const range = { after: positionZero, upTo: endOfBlock(6), batchesMax: 10 };
       const counts = async () => [
@@ -111,7 +111,7 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
       await change(sql`update batches set ${assignment} where ${row}`);
       await expect(store.countEventsAfterEach(group, places)).rejects.toBeInstanceOf(IndexDamagedError);
       await expect(store.countRange(group, range)).rejects.toBeInstanceOf(IndexDamagedError);
-      expect(await mendAll()).toBe(1);
+      expect(await repairAll()).toBe(1);
       expect(await counts()).toEqual(whole);
     });
 
@@ -120,13 +120,13 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
       ["the sign of its checksum", sql`checksum = -1 - checksum`],
       ["its events, which must be empty", sql`events = ${Uint8Array.of(1)}`],
     ])(
-      "throws IndexDamagedError for a dropped batch after a change of %s, until the batch is mended",
+      "throws IndexDamagedError for a dropped batch after a change of %s, until the batch is repaired",
       async (_, assignment) => {
         const batch = intact[3];
         expect(await store.dropEvents(group, batch === undefined ? [] : [batch])).toHaveLength(1);
         await change(sql`update batches set ${assignment} where ${row}`);
         await expect(read()).rejects.toBeInstanceOf(IndexDamagedError);
-        expect(await mendAll()).toBe(1);
+        expect(await repairAll()).toBe(1);
         expect(await read()).toEqual(intact);
       },
     );
@@ -162,7 +162,7 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
       await expect(store.findBatch(group, { topic: alpha, sequence: 5 })).rejects.toMatchObject({
         blocks: expect.arrayContaining([4]),
       });
-      expect(await mendAll()).toBe(1);
+      expect(await repairAll()).toBe(1);
       expect(await read()).toEqual(intact);
     });
 
@@ -173,15 +173,15 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
         sql`topic_id = (select topic_id from topics where name = 'beta') and first_sequence = 3`,
       ],
     ])(
-      "still detects a missing batch after a later block is mended, whose batch of the topic is %s",
+      "still detects a missing batch after a later block is repaired, whose batch of the topic is %s",
       async (_, which) => {
         const isMissing = sql`topic_id = (select topic_id from topics where name = 'alpha') and first_sequence = 1`;
         await change(sql`delete from batches where ${isMissing}`);
         await change(sql`update batches set log_index = log_index + 2 where ${which}`);
-        expect(await store.mendBatches(group, history[2] ?? blockOf(4))).toHaveLength(1);
+        expect(await store.repairBatches(group, history[2] ?? blockOf(4))).toHaveLength(1);
         await expect(store.findBatch(group, { topic: alpha, sequence: 2 })).rejects.toBeInstanceOf(IndexDamagedError);
         await expect(read()).rejects.toBeInstanceOf(IndexDamagedError);
-        expect(await mendAll()).toBe(1);
+        expect(await repairAll()).toBe(1);
         expect(await read()).toEqual(intact);
         expect(await store.countEventsAfter(group, alpha, positionZero)).toBe(6);
       },
@@ -191,7 +191,7 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
       await change(sql`delete from batches where first_sequence = 8`);
       await expect(read()).rejects.toBeInstanceOf(IndexDamagedError);
       await expect(store.findBatch(group, { topic: alpha, sequence: 8 })).rejects.toBeInstanceOf(IndexDamagedError);
-      expect(await mendAll()).toBe(1);
+      expect(await repairAll()).toBe(1);
       expect(await read()).toEqual(intact);
     });
 

@@ -232,8 +232,8 @@ export class SqlStore implements Store, Journal, GroupRecords {
     return this.#opened().index.readBatches(groupId, range);
   }
 
-  async mendBatches(groupId: GroupId, block: IndexedBlock): Promise<readonly EventBatch[]> {
-    return this.#opened().index.mendBatches(groupId, block);
+  async repairBatches(groupId: GroupId, block: IndexedBlock): Promise<readonly EventBatch[]> {
+    return this.#opened().index.repairBatches(groupId, block);
   }
 
   async dropEvents(groupId: GroupId, batches: readonly EventBatch[]): Promise<readonly EventBatch[]> {

@@ -50,7 +50,7 @@ export interface EvmProvider {
   /** See the port ChainCheck. Only the embedded chain has this method. */
   checkIndexEntries?(isFirst: boolean): Promise<CheckedIndexEntries>;
   /** Repairs a block with these transactions; false, and no change, if the result would not match its hashes. Only the embedded chain has this method. */
-  mendBlock?(number: number, transactions: readonly KnownTransaction[]): Promise<boolean>;
+  repairBlock?(number: number, transactions: readonly KnownTransaction[]): Promise<boolean>;
   /** Why no endpoint can serve a request, as far as known without asking; undefined while one can. Contains no secret. */
   failure?(): Outage | undefined;
   /** Sets the expected chain. Endpoints that serve another chain are not used from then on. */

@@ -20,9 +20,9 @@ export function createChainCheck({ provider, verifier, head }: OwnChainCheckOpti
     check: async (from) => (from > head() ? undefined : provider.checkBlocks?.({ from, to: head() })),
     checkIndexEntries,
     checkState,
-    mend: async (blockNumber, batches) => {
+    repair: async (blockNumber, batches) => {
       const transactions = groupByTransaction(batches).map((own) => toTransaction(own, verifier));
-      return (await provider.mendBlock?.(blockNumber, transactions)) ?? false;
+      return (await provider.repairBlock?.(blockNumber, transactions)) ?? false;
     },
   };
 }

@@ -9,7 +9,7 @@ export interface CheckedEntries {
   /** The damaged entries as they are stored: those that `intact` lacks, or has with another nonce or fewer versions. */
   readonly damaged: readonly JournalEntry[];
   /** The entries of `intact` that differ from the stored ones. */
-  readonly mended: readonly JournalEntry[];
+  readonly repaired: readonly JournalEntry[];
 }
 
 /**
@@ -27,7 +27,7 @@ export function checkEntries(entries: readonly JournalEntry[]): CheckedEntries {
   }
   const intact = [...byNonce.values()].toSorted((left, right) => left.nonce - right.nonce);
   const stored = new Set(entries);
-  return { intact, damaged, mended: intact.filter((entry) => !stored.has(entry)) };
+  return { intact, damaged, repaired: intact.filter((entry) => !stored.has(entry)) };
 }
 
 /** The nonce of an entry's newest version, without a check of its hash. The stored nonce may be damaged, so it is only the fallback. */

@@ -32,7 +32,7 @@ function createWriter(journal: TestJournal): JournalWriter {
   return new JournalWriter({ journal, groupId, sender, clock, logger: silentLogger });
 }
 
-test("mends a damaged entry, and keeps changes made to other entries meanwhile", async () => {
+test("repairs a damaged entry, and keeps changes made to other entries meanwhile", async () => {
   const journal = new WatchedJournal();
   const writer = createWriter(journal);
   for (const nonce of [3, 4, 5]) await writer.record({ nonce, variants: [sign(nonce)] });

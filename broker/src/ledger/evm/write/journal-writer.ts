@@ -48,12 +48,12 @@ export class JournalWriter {
     return this.#unrecorded && `the journal of transactions cannot be written: ${this.#unrecorded}`;
   }
 
-  /** The intact entries. Mends the journal if it has damaged ones. */
+  /** The intact entries. Repairs the journal if it has damaged ones. */
   async list(): Promise<readonly JournalEntry[]> {
     const { journal, groupId, sender } = this.#options;
     await this.idle();
     const checked = checkEntries(await journal.listTransactions(groupId, sender));
-    if (checked.damaged.length > 0) await this.#mend(checked);
+    if (checked.damaged.length > 0) await this.#repair(checked);
     return checked.intact;
   }
 
@@ -84,12 +84,12 @@ export class JournalWriter {
     await batch.written.promise;
   }
 
-  /** Writes the mended entries, and removes the unreadable ones. Leaves the others alone: they may have changed since they were read. */
-  async #mend({ intact, damaged, mended }: CheckedEntries): Promise<void> {
+  /** Writes the repaired entries, and removes the unreadable ones. Leaves the others alone: they may have changed since they were read. */
+  async #repair({ intact, damaged, repaired }: CheckedEntries): Promise<void> {
     const { journal, groupId, sender, logger } = this.#options;
     const nonces = damaged.map(({ nonce }) => nonce);
     logger.error("journal damaged: transactions that cannot be read are not resumed", { groupId, nonces });
-    await journal.recordTransactions(mended);
+    await journal.recordTransactions(repaired);
     const kept = new Set(intact.map(({ nonce }) => nonce));
     await journal.removeTransactions(
       groupId,

@@ -28,7 +28,7 @@ interface Key {
 
 /** Queries that detect missing or damaged batches, and repair them. */
 export function createBatchQueries(database: Kysely<Schema>) {
-  return { ...createEndQueries(database), ...createNeighbourQueries(database), ...createMendQueries(database) };
+  return { ...createEndQueries(database), ...createNeighbourQueries(database), ...createRepairQueries(database) };
 }
 
 function createEndQueries(database: Kysely<Schema>) {
@@ -80,7 +80,7 @@ function createNeighbourQueries(database: Kysely<Schema>) {
   };
 }
 
-function createMendQueries(database: Kysely<Schema>) {
+function createRepairQueries(database: Kysely<Schema>) {
   const columns = [...batchPlaceColumns, "batches.events"] as const;
   const found = () => database.selectFrom("batches").select(columns);
   const changed = (row: BatchTable) => {
@@ -97,11 +97,11 @@ function createMendQueries(database: Kysely<Schema>) {
     findByPosition: prepare(({ groupId, last }: Key) =>
       found().where("group_id", "=", groupId).where("last_position", "=", last),
     ),
-    mendBySequence: prepare((row: BatchTable) => {
+    repairBySequence: prepare((row: BatchTable) => {
       const query = changed(row);
       return query.where("topic_id", "=", row.topic_id).where("first_sequence", "=", row.first_sequence);
     }),
-    mendByPosition: prepare((row: BatchTable) => {
+    repairByPosition: prepare((row: BatchTable) => {
       const query = changed(row);
       return query.where("group_id", "=", row.group_id).where("last_position", "=", row.last_position);
     }),

@@ -165,7 +165,7 @@ export class SqlBatches {
     }
   }
 
-  /** Rebuilds the indexes, but only once until `onMended` is called: a rebuild scans the whole table. */
+  /** Rebuilds the indexes, but only once until `onRepaired` is called: a rebuild scans the whole table. */
   async #reindexOnce(): Promise<void> {
     if (this.#isReindexed) return;
     this.#isReindexed = true;
@@ -173,7 +173,7 @@ export class SqlBatches {
   }
 
   /** Allows another rebuild: after a repair of rows, a missing row may have another cause. */
-  onMended(): void {
+  onRepaired(): void {
     this.#isReindexed = false;
   }
 

@@ -36,7 +36,7 @@ import { checkRow, withChecksum } from "../row-checksums.ts";
 import { fromTopicRow, type KeyedTopic, toBatchKey, toBatchRow, toTopicChange, toTopicRow } from "../rows.ts";
 import type { GroupTable, Schema, SqlDatabase, TopicRow } from "../schema.ts";
 import { SqlBatches } from "./sql-batches.ts";
-import { SqlMending } from "./sql-mending.ts";
+import { SqlRepair } from "./sql-repair.ts";
 import { listSkipped, rememberSkipped } from "./skipped-entries.ts";
 import { findVanished, SqlRollBack } from "./sql-rollback.ts";
 import { findTopicsIn } from "./topics-in-ranges.ts";
@@ -65,7 +65,7 @@ export class SqlIndex {
   readonly #queries: IndexQueries;
   readonly #rollBack: SqlRollBack;
   readonly #batches: SqlBatches;
-  readonly #mending: SqlMending;
+  readonly #repair: SqlRepair;
   readonly #cache: TopicCache;
   readonly #topicCounts: TopicCounts;
   readonly #applying = new Mutex(); // A change of the index holds it until the cache has the committed state.
@@ -77,7 +77,7 @@ export class SqlIndex {
     this.#topicCounts = new TopicCounts(database);
     this.#queries = createIndexQueries(database.relaxed);
     this.#rollBack = new SqlRollBack(database);
-    this.#mending = new SqlMending(database);
+    this.#repair = new SqlRepair(database);
     const findTopic = (groupId: GroupId, name: TopicName) => this.#findKeyed(this.#database, groupId, name);
     this.#batches = new SqlBatches({ shared: database, queries: this.#queries, findTopic });
   }
@@ -178,21 +178,21 @@ export class SqlIndex {
     return this.#batches.read(groupId, range);
   }
 
-  async mendBatches(groupId: GroupId, block: IndexedBlock): Promise<readonly EventBatch[]> {
+  async repairBatches(groupId: GroupId, block: IndexedBlock): Promise<readonly EventBatch[]> {
     await this.#applying.acquire();
     try {
       const { migrating, lock } = this.#shared;
       return await migrating.transaction().execute(async (transaction) => {
         await lock(transaction, indexLock(groupId));
         await this.#rollBack.assertHas(transaction, groupId, block);
-        return this.#mending.mend(transaction, groupId, {
+        return this.#repair.repair(transaction, groupId, {
           batches: block.batches,
           findTopic: async (name) => this.#findKeyed(transaction, groupId, name),
         });
       });
     } finally {
       this.#applying.release();
-      this.#batches.onMended();
+      this.#batches.onRepaired();
     }
   }
 

@@ -222,7 +222,7 @@ interface Dropped {
 }
 
 /**
- * Deletes the batches after a position, in pages: a reorg may remove millions. The result leaves out those whose rows are damaged: nothing could mend them,
+ * Deletes the batches after a position, in pages: a reorg may remove millions. The result leaves out those whose rows are damaged: nothing could repair them,
  * since the chain no longer has their blocks, so an error would stop the rollback for ever.
  */
 async function dropBatches(transaction: Transaction<Schema>, groupId: GroupId, after: number): Promise<Dropped> {

@@ -140,12 +140,12 @@ export function testSqlSessionDamage(name: string, create: () => Promise<SqlBack
     });
 
     it.each(["first_position", "last_position"].flatMap((column) => bits.map((bit) => [bit, column] as const)))(
-      "mends a batch after a flip of bit %i of its %s",
+      "repairs a batch after a flip of bit %i of its %s",
       async (bit, column) => {
         await sql`update batches set ${flipped(column, bit)} where first_sequence = 4`.execute(database.relaxed);
-        let mended = 0;
-        for (const block of history) mended += (await store.mendBatches(group, block)).length;
-        expect(mended).toBe(1);
+        let repaired = 0;
+        for (const block of history) repaired += (await store.repairBatches(group, block)).length;
+        expect(repaired).toBe(1);
         const range = {
           after: toPosition(0, 0),
           upTo: toPosition(9, 0),

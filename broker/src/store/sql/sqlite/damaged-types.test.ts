@@ -73,16 +73,16 @@ describe("a bit above 2^53 that flipped", () => {
   });
 
   it.each(["first_sequence", "events_before", "first_position", "byte_count", "log_index"])(
-    "a flipped bit 54 in %s damages only its batch, which can be mended",
+    "a flipped bit 54 in %s damages only its batch, which can be repaired",
     async (column) => {
       await store.applyBlocks(group, history);
       const name = sql.ref(column);
       await change(sql`update batches set ${name} = ${name} + (1 << 54) where first_sequence = 4`);
       const range = { after: positionZero, upTo: endOfBlock(6), topic: undefined, batchesMax: 99, bytesMax: 1 << 30 };
       await expect(store.readBatches(group, range)).rejects.toBeInstanceOf(IndexDamagedError);
-      let mended = 0;
-      for (const block of history) mended += (await store.mendBatches(group, block)).length;
-      expect(mended).toBe(1);
+      let repaired = 0;
+      for (const block of history) repaired += (await store.repairBatches(group, block)).length;
+      expect(repaired).toBe(1);
       expect(await store.readBatches(group, range)).toEqual(history.flatMap(({ batches }) => batches));
       expect(faults).toEqual([]);
     },

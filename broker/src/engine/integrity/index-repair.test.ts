@@ -88,7 +88,7 @@ test.each([
     throw new BrokerError(name);
   };
   await expect(read(0)).rejects.toMatchObject({ code: 200_208 });
-  const [, fields] = lines.find(([message]) => message === "index damaged, and not mended") ?? [];
+  const [, fields] = lines.find(([message]) => message === "index damaged, and not repaired") ?? [];
   const texts = { reason: /topic .*orders/, effect: /with wildcards too/, remedy };
   for (const [key, text] of Object.entries(texts)) expect(fields?.[key]).toMatch(text);
   await engine.stop();
@@ -105,9 +105,9 @@ test("scrubbing repairs a damaged batch that no call has read", async () => {
 
 test("getEvent returns an event whose batch another node repaired meanwhile", async () => {
   const { engine, read, memory } = await startDamaged();
-  const mend = memory.mendBatches.bind(memory);
-  memory.mendBatches = async (groupId, block) => {
-    await mend(groupId, block);
+  const repair = memory.repairBatches.bind(memory);
+  memory.repairBatches = async (groupId, block) => {
+    await repair(groupId, block);
     return [];
   };
   expect(await read(0)).toBe("one");

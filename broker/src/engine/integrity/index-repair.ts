@@ -16,7 +16,7 @@ import { Deadline } from "../time.ts";
 /** Maximum number of tries to repair one damaged block, including the repairs of earlier blocks on which it depends. */
 const chainOfBlocksMax = 64;
 /** Maximum number of repeats of one read, each after a repair. */
-const mendsPerReadMax = 256;
+const repairsPerReadMax = 256;
 /** Maximum number of damaged places that are remembered as reported; further ones are neither logged nor counted. */
 const reportedMax = 10_000;
 /** How long the chain may take to return a block, in milliseconds. */
@@ -26,7 +26,7 @@ const readTimeoutMs = 30_000;
 const effect =
   "subscriptions and sessions whose filters match the topic, with wildcards too, wait before these events and get no later ones";
 
-export interface MenderOptions {
+export interface IndexRepairOptions {
   readonly ledgers: readonly Ledger[];
   readonly store: Store;
   readonly clock: Clock;
@@ -35,13 +35,13 @@ export interface MenderOptions {
 }
 
 /** Repairs damaged batches of the index from the chain. */
-export class Mender {
-  readonly #options: MenderOptions;
+export class IndexRepair {
+  readonly #options: IndexRepairOptions;
   readonly #turns = new KeyedMutex<GroupId>();
   readonly #reported = new Set<string>();
-  readonly #mended = new Map<GroupId, number>();
+  readonly #repaired = new Map<GroupId, number>();
 
-  constructor(options: MenderOptions) {
+  constructor(options: IndexRepairOptions) {
     this.#options = options;
   }
 
@@ -51,33 +51,33 @@ export class Mender {
       return await read();
     } catch (error) {
       if (!(error instanceof IndexDamagedError)) throw error;
-      return this.#turns.run(groupId, () => this.#readMending(groupId, read));
+      return this.#turns.run(groupId, () => this.#readRepairing(groupId, read));
     }
   }
 
   /** Number of batches of a group that this node has repaired since its start. */
-  mendedIn(groupId: GroupId): number {
-    return this.#mended.get(groupId) ?? 0;
+  repairedIn(groupId: GroupId): number {
+    return this.#repaired.get(groupId) ?? 0;
   }
 
-  async #readMending<Result>(groupId: GroupId, read: () => Promise<Result>): Promise<Result> {
-    let mended: number | undefined;
+  async #readRepairing<Result>(groupId: GroupId, read: () => Promise<Result>): Promise<Result> {
+    let repaired: number | undefined;
     for (let reads = 1; ; reads += 1) {
       try {
         return await read();
       } catch (error) {
         if (!(error instanceof IndexDamagedError)) throw error;
         // If the repair found nothing damaged, another node may have repaired it: read once more, then give up.
-        if (mended === 0 || reads > mendsPerReadMax) throw this.#refusal(groupId, error);
-        mended = await this.#mend(groupId, error);
+        if (repaired === 0 || reads > repairsPerReadMax) throw this.#refusal(groupId, error);
+        repaired = await this.#repair(groupId, error);
       }
     }
   }
 
-  async #mend(groupId: GroupId, damage: IndexDamagedError): Promise<number> {
+  async #repair(groupId: GroupId, damage: IndexDamagedError): Promise<number> {
     try {
       let count = 0;
-      for (const block of damage.blocks) count += await this.#mendBlock(groupId, block);
+      for (const block of damage.blocks) count += await this.#repairBlock(groupId, block);
       if (count > 0) this.#reported.delete(keyOf(groupId, damage));
       return count;
     } catch (error) {
@@ -94,16 +94,16 @@ export class Mender {
       this.#options.metrics.indexDamaged(groupId, "unmended");
       const remedy = isBrokerError(cause, "chainUnreachable") ? "the broker tries again; see why" : indexRemedy;
       const fields = { groupId, reason: damage.message, why, effect, remedy };
-      this.#options.logger.error("index damaged, and not mended", fields);
+      this.#options.logger.error("index damaged, and not repaired", fields);
     }
     return new BrokerError("indexDamaged", {
-      details: `${damage.message}; not mended from the chain: ${why}`,
+      details: `${damage.message}; not repaired from the chain: ${why}`,
       cause: damage,
     });
   }
 
   /** Repairs a block, and returns the number of repaired batches. First repairs earlier damaged blocks, on which the counts of this one build. */
-  async #mendBlock(groupId: GroupId, blockNumber: number): Promise<number> {
+  async #repairBlock(groupId: GroupId, blockNumber: number): Promise<number> {
     const due = [blockNumber];
     let count = 0;
     for (let blocks = 0; blocks < chainOfBlocksMax; blocks += 1) {
@@ -122,9 +122,9 @@ export class Mender {
     const { store } = this.#options;
     const block = await this.#readBlock(groupId, blockNumber);
     try {
-      const mended = await store.mendBatches(groupId, block);
-      for (const batch of mended) this.#report(groupId, batch);
-      return mended.length;
+      const repaired = await store.repairBatches(groupId, block);
+      for (const batch of repaired) this.#report(groupId, batch);
+      return repaired.length;
     } catch (error) {
       if (error instanceof IndexDamagedError && error.blocks.some((block) => block < blockNumber)) return error;
       throw error;
@@ -153,10 +153,10 @@ export class Mender {
 
   #report(groupId: GroupId, { topic, firstSequence, count, blockNumber }: EventBatch): void {
     const { metrics, logger } = this.#options;
-    this.#mended.set(groupId, this.mendedIn(groupId) + 1);
+    this.#repaired.set(groupId, this.repairedIn(groupId) + 1);
     metrics.indexDamaged(groupId, "mended");
     const place = { topic, firstSequence, lastSequence: firstSequence + count - 1, blockNumber };
-    logger.warn("index damaged, mended from the chain", { groupId, ...place });
+    logger.warn("index damaged, repaired from the chain", { groupId, ...place });
   }
 }
 

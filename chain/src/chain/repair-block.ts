@@ -1,6 +1,6 @@
 import { emptyBytes, isSameBytes, keccak256, toBuffer } from "@stele/eth/node";
 import { parseTransaction } from "../blocks/transaction.ts";
-import type { BlockMending, KnownTransaction } from "../messages.ts";
+import type { RepairableBlock, KnownTransaction } from "../messages.ts";
 import type { ChainDatabase, TransactionRow } from "../storage/chain-database.ts";
 import { readVerifiedBlocks } from "./verified-blocks.ts";
 
@@ -13,12 +13,12 @@ const PART_BYTES_MAX = 64;
  * Replaces damaged bytes of a block by what the owner knows of its transactions. Writes only if the whole block then matches its hashes, so a wrong guess does
  * no harm. Returns whether it wrote.
  */
-export function mendBlock(database: ChainDatabase, { number, transactions }: BlockMending): boolean {
+export function repairBlock(database: ChainDatabase, { number, transactions }: RepairableBlock): boolean {
   return database.tryChange(() => {
-    const rows = database.readRows(number).map((row) => mendRow(row, transactions));
+    const rows = database.readRows(number).map((row) => repairRow(row, transactions));
     for (const row of rows) database.replaceRow(row);
     if (fitsItsHashes(database, number)) return true;
-    // Mend receipts only if mended transactions do not suffice: an intact receipt may contain bytes that resemble a part, and mending would damage it.
+    // Repair receipts only if repaired transactions do not suffice: an intact receipt may contain bytes that resemble a part, and a repair would damage it.
     for (const { known, ...row } of rows) if (known !== undefined) database.replaceRow(withReceipt(row, known));
     return fitsItsHashes(database, number);
   });
@@ -32,26 +32,26 @@ function fitsItsHashes(database: ChainDatabase, number: bigint): boolean {
   }
 }
 
-/** A row with its transaction mended; `known` is undefined if the owner does not know the transaction. */
-type MendedRow = TransactionRow & { readonly known: KnownTransaction | undefined };
+/** A row with its transaction repaired; `known` is undefined if the owner does not know the transaction. */
+type RepairedRow = TransactionRow & { readonly known: KnownTransaction | undefined };
 
-function mendRow({ place, raw, receipt }: TransactionRow, transactions: readonly KnownTransaction[]): MendedRow {
+function repairRow({ place, raw, receipt }: TransactionRow, transactions: readonly KnownTransaction[]): RepairedRow {
   const own = keccak256(raw);
   const intact = transactions.find(({ hash }) => isSameBytes(hash, own));
   if (intact !== undefined) return { place, raw, receipt, known: intact };
   for (const known of transactions) {
-    const mended = mendRaw(raw, known);
-    if (mended !== undefined) return { place, raw: mended, receipt, known };
+    const repaired = repairRaw(raw, known);
+    if (repaired !== undefined) return { place, raw: repaired, receipt, known };
   }
   return { place, raw, receipt, known: undefined };
 }
 
-function mendRaw(raw: Uint8Array, { hash, data }: KnownTransaction): Uint8Array | undefined {
+function repairRaw(raw: Uint8Array, { hash, data }: KnownTransaction): Uint8Array | undefined {
   const at = findData(raw, data.length);
   if (at === undefined) return undefined;
-  const mended = Buffer.from(raw);
-  mended.set(data, at);
-  return isSameBytes(keccak256(mended), hash) ? mended : undefined;
+  const repaired = Buffer.from(raw);
+  repaired.set(data, at);
+  return isSameBytes(keccak256(repaired), hash) ? repaired : undefined;
 }
 
 /** The offset of the data in an encoded transaction; undefined if the data has another length, or if the bytes around it are damaged. */
@@ -64,16 +64,16 @@ function findData(raw: Uint8Array, length: number): number | undefined {
   }
 }
 
-/** The row with its receipt mended. A receipt contains short parts literally: each missing part replaces the bytes that resemble it most. */
+/** The row with its receipt repaired. A receipt contains short parts literally: each missing part replaces the bytes that resemble it most. */
 function withReceipt({ place, raw, receipt }: TransactionRow, { logged }: KnownTransaction): TransactionRow {
-  const mended = Buffer.from(receipt);
-  if (mended.length > RECEIPT_BYTES_MAX) return { place, raw, receipt };
+  const repaired = Buffer.from(receipt);
+  if (repaired.length > RECEIPT_BYTES_MAX) return { place, raw, receipt };
   for (const part of logged) {
-    if (part.length > PART_BYTES_MAX || mended.includes(toBuffer(part))) continue;
-    const at = findLikest(mended, part);
-    if (at !== undefined) mended.set(part, at);
+    if (part.length > PART_BYTES_MAX || repaired.includes(toBuffer(part))) continue;
+    const at = findLikest(repaired, part);
+    if (at !== undefined) repaired.set(part, at);
   }
-  return { place, raw, receipt: mended };
+  return { place, raw, receipt: repaired };
 }
 
 /** The offset at which most bytes equal those of `part`; undefined if no offset has at least half of them equal. */

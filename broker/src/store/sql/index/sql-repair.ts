@@ -9,7 +9,7 @@ import type { BatchTable, Schema, SqlDatabase } from "../schema.ts";
 import { checkPlace, countOf, toBatch, writtenChecksum } from "./sql-batches.ts";
 
 /** Rewrites batches whose rows are damaged or missing. Every method runs in the given transaction. */
-export class SqlMending {
+export class SqlRepair {
   readonly #database: SqlDatabase;
   readonly #queries;
 
@@ -19,10 +19,10 @@ export class SqlMending {
   }
 
   /**
-   * See `Store.mendBatches`. Batches ascend, so the given batches before each one are already repaired.
+   * See `Store.repairBatches`. Batches ascend, so the given batches before each one are already repaired.
    * @throws IndexDamagedError if a batch that is not given, just before a given one, is damaged.
    */
-  async mend(
+  async repair(
     transaction: Transaction<Schema>,
     groupId: GroupId,
     { batches, findTopic }: { readonly batches: readonly EventBatch[]; readonly findTopic: FindTopic },
@@ -68,7 +68,7 @@ export class SqlMending {
     if (!found.every((kept) => kept !== undefined && hasKeysOf(kept, row))) {
       await this.#database.reindexBatches(transaction);
     }
-    const queries = [this.#queries.mendBySequence, this.#queries.mendByPosition];
+    const queries = [this.#queries.repairBySequence, this.#queries.repairByPosition];
     for (const query of queries) {
       const { numAffectedRows } = await transaction.executeQuery(query.bind(row));
       if (numAffectedRows === 1n) return;

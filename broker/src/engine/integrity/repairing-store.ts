@@ -3,17 +3,17 @@ import type { Subscription, SubscriptionId } from "../../domain/subscription.ts"
 import type { Logger } from "../../lib/logger.ts";
 import { withCalls } from "../../lib/with-calls.ts";
 import type { Store } from "../../ports/store.ts";
-import type { Mender } from "./mender.ts";
+import type { IndexRepair } from "./index-repair.ts";
 import type { Troubles } from "./troubles.ts";
 
-export interface MendedStoreOptions {
-  readonly mender: Mender;
+export interface RepairingStoreOptions {
+  readonly indexRepair: IndexRepair;
   readonly troubles: Troubles;
   readonly logger: Logger;
 }
 
 /** A store that repairs damaged batches from the chain when they are read, and reports damaged subscriptions. */
-export function createMendedStore(store: Store, { mender, troubles, logger }: MendedStoreOptions): Store {
+export function createRepairingStore(store: Store, { indexRepair, troubles, logger }: RepairingStoreOptions): Store {
   const report = (rows: readonly Subscription[]): readonly Subscription[] => {
     for (const { id, state } of rows) if (state === "damaged") reportDamaged(id, { troubles, logger });
     return rows;
@@ -25,13 +25,14 @@ export function createMendedStore(store: Store, { mender, troubles, logger }: Me
     return rows;
   };
   return withCalls(store, {
-    findBatch: (groupId, event) => mender.read(groupId, () => store.findBatch(groupId, event)),
-    readBatches: (groupId, range) => mender.read(groupId, () => store.readBatches(groupId, range)),
+    findBatch: (groupId, event) => indexRepair.read(groupId, () => store.findBatch(groupId, event)),
+    readBatches: (groupId, range) => indexRepair.read(groupId, () => store.readBatches(groupId, range)),
     countEventsAfter: (groupId, topic, after) =>
-      mender.read(groupId, () => store.countEventsAfter(groupId, topic, after)),
-    countEventsAfterEach: (groupId, places) => mender.read(groupId, () => store.countEventsAfterEach(groupId, places)),
-    countRange: (groupId, range) => mender.read(groupId, () => store.countRange(groupId, range)),
-    measureTopic: (groupId, range) => mender.read(groupId, () => store.measureTopic(groupId, range)),
+      indexRepair.read(groupId, () => store.countEventsAfter(groupId, topic, after)),
+    countEventsAfterEach: (groupId, places) =>
+      indexRepair.read(groupId, () => store.countEventsAfterEach(groupId, places)),
+    countRange: (groupId, range) => indexRepair.read(groupId, () => store.countRange(groupId, range)),
+    measureTopic: (groupId, range) => indexRepair.read(groupId, () => store.measureTopic(groupId, range)),
     findSubscription: async (id) => {
       const row = await store.findSubscription(id);
       return row && report([row])[0];
@@ -49,7 +50,7 @@ export function createMendedStore(store: Store, { mender, troubles, logger }: Me
 
 const remedy = "unSubscribe it, then subscribe again with the offset from which to deliver";
 
-function reportDamaged(id: Subscription["id"], { troubles, logger }: Omit<MendedStoreOptions, "mender">): void {
+function reportDamaged(id: Subscription["id"], { troubles, logger }: Omit<RepairingStoreOptions, "indexRepair">): void {
   if (troubles.damagedRows.has(id)) return;
   troubles.noteDamagedRow(id, `its row in the store is damaged; ${remedy}`);
   logger.error("subscription not delivered: its row in the store is damaged", { subscriptionId: id, remedy });

@@ -42,16 +42,16 @@ function spoil(column: "raw" | "receipt"): void {
   sqlite.close();
 }
 
-describe("mendBlock", () => {
+describe("repairBlock", () => {
   it.each([
     ["a transaction whose receipt is whole and, by chance, has bytes like a part of it", "raw", longData],
     ["a receipt that contains a part literally", "receipt", part],
-  ] as const)("mends %s", async (_what, column, data) => {
+  ] as const)("repairs %s", async (_what, column, data) => {
     const known = await makeBlocks(data);
     spoil(column);
     await using chain = await folder.start();
     expect(await chain.checkBlocks({ from: 2, to: 2 })).toMatchObject({ damaged: [{ number: 2 }] });
-    expect(await chain.mendBlock(2, [known])).toBe(true);
+    expect(await chain.repairBlock(2, [known])).toBe(true);
     expect(await chain.checkBlocks({ from: 2, to: 2 })).toMatchObject({ damaged: [] });
   });
 
@@ -60,8 +60,8 @@ describe("mendBlock", () => {
     spoil("raw");
     await using chain = await folder.start();
     const checkMs = await timeOf(() => chain.checkBlocks({ from: 2, to: 2 }));
-    const mendMs = await timeOf(() => chain.mendBlock(2, [{ ...known, hash: new Uint8Array(32) }]));
-    expect(mendMs / checkMs).toBeLessThan(20);
+    const repairMs = await timeOf(() => chain.repairBlock(2, [{ ...known, hash: new Uint8Array(32) }]));
+    expect(repairMs / checkMs).toBeLessThan(20);
   });
 });
 
