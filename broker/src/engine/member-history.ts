@@ -1,5 +1,6 @@
 import type { GroupId } from "../domain/group-id.ts";
 import type { NodeId } from "../domain/node.ts";
+import { BoundedMap } from "../lib/bounded-map.ts";
 import type { Clock } from "../ports/clock.ts";
 
 /** Maximum number of changes that this node remembers; it drops the oldest. */
@@ -31,7 +32,7 @@ export interface SeenMemberChange extends Omit<MemberChange, "nodeId" | "from"> 
 /** The newest changes of the cluster that this node has seen since it started. */
 export class MemberHistory {
   readonly #clock: Pick<Clock, "now">;
-  readonly #addresses = new Map<NodeId, string>();
+  readonly #addresses = new BoundedMap<NodeId, string>(addressesKeptMax);
   #changes: readonly (MemberChange & { readonly at: number })[] = [];
 
   constructor(clock: Pick<Clock, "now">) {
@@ -40,10 +41,7 @@ export class MemberHistory {
 
   /** Remembers the address of a node, for changes noted earlier or later. */
   name(nodeId: NodeId, address: string): void {
-    this.#addresses.delete(nodeId);
     this.#addresses.set(nodeId, address);
-    const [oldest] = this.#addresses.keys();
-    if (this.#addresses.size > addressesKeptMax && oldest !== undefined) this.#addresses.delete(oldest);
   }
 
   note(change: MemberChange): void {

@@ -1,4 +1,5 @@
 import { Allowance, type AllowanceSize } from "./allowance.ts";
+import { BoundedMap } from "./bounded-map.ts";
 
 export interface SourceAllowancesOptions {
   /** Allowance of each source. */
@@ -13,11 +14,12 @@ export interface SourceAllowancesOptions {
 export class SourceAllowances {
   readonly #options: SourceAllowancesOptions;
   readonly #clock: { monotonic(): number };
-  readonly #sources = new Map<string, Allowance>();
+  readonly #sources: BoundedMap<string, Allowance>;
   readonly #all: Allowance;
 
   constructor(options: SourceAllowancesOptions, clock: { monotonic(): number }) {
     this.#options = options;
+    this.#sources = new BoundedMap(options.sourcesMax);
     this.#clock = clock;
     this.#all = new Allowance(options.all, clock);
   }
@@ -27,16 +29,9 @@ export class SourceAllowances {
     return this.#find(source).take(count) && this.#all.take(count);
   }
 
-  /** Moves the source to the end of the map, so that the first entry is the one to forget. */
   #find(source: string): Allowance {
-    const known = this.#sources.get(source);
-    if (known !== undefined) this.#sources.delete(source);
-    else if (this.#sources.size >= this.#options.sourcesMax) {
-      const [oldest = ""] = this.#sources.keys();
-      this.#sources.delete(oldest);
-    }
-    const allowance = known ?? new Allowance(this.#options.each, this.#clock);
-    this.#sources.set(source, allowance);
+    const allowance = this.#sources.get(source) ?? new Allowance(this.#options.each, this.#clock);
+    this.#sources.set(source, allowance); // The newest one now, even if it was known.
     return allowance;
   }
 }

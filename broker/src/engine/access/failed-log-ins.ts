@@ -1,5 +1,6 @@
 import { Allowance } from "../../lib/allowance.ts";
 import { BoundedLog } from "../../lib/bounded-log.ts";
+import { BoundedMap } from "../../lib/bounded-map.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Protocol } from "./caller.ts";
@@ -48,7 +49,7 @@ interface Flood {
  */
 export class FailedLogIns {
   readonly #clock: Clock;
-  readonly #addresses = new Map<string, Address>();
+  readonly #addresses = new BoundedMap<string, Address>(addressesMax);
   /** A flood begins when an address has {@link heldPerAddressMax} log-ins waiting, and ends when none of its connections was refused for {@link heldMs}. */
   readonly #floods = new Map<string, Flood>();
   readonly #log: BoundedLog;
@@ -109,15 +110,10 @@ export class FailedLogIns {
     });
   }
 
-  /** Finds or adds the state of an address, and moves it to the end of the map, so that the first one is the oldest. */
+  /** Finds or adds the state of an address, which is the newest from now on. */
   #find(network: string): Address {
     const known = this.#addresses.get(network);
     const address = known ?? { allowance: new Allowance({ atOnce: atOnceMax, perSecond: 1 }, this.#clock), held: 0 };
-    if (known !== undefined) this.#addresses.delete(network);
-    else if (this.#addresses.size >= addressesMax) {
-      const [oldest = ""] = this.#addresses.keys();
-      this.#addresses.delete(oldest);
-    }
     this.#addresses.set(network, address);
     return address;
   }

@@ -1,3 +1,4 @@
+import { BoundedMap } from "../../lib/bounded-map.ts";
 import type { Logger, LogFields } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 
@@ -22,7 +23,7 @@ interface Trouble {
  */
 export class ReceiverFailures {
   readonly #clock: Clock;
-  readonly #troubles = new Map<string, Trouble>();
+  readonly #troubles = new BoundedMap<string, Trouble>(receiversCountedMax);
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -56,8 +57,6 @@ export class ReceiverFailures {
   }
 
   #begin(receiver: string): Trouble {
-    const [oldest] = this.#troubles.keys();
-    if (this.#troubles.size >= receiversCountedMax && oldest !== undefined) this.#troubles.delete(oldest);
     const trouble = { loggedAt: Number.NEGATIVE_INFINITY, unlogged: 0, total: 0, isReported: false };
     this.#troubles.set(receiver, trouble);
     return trouble;

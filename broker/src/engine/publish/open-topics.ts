@@ -1,6 +1,7 @@
 import { BrokerError, isBrokerError, quote, toBrokerError, topicDigest } from "@stele/wire";
 import type { Address, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
+import { BoundedMap } from "../../lib/bounded-map.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { TopicOpening } from "../../ports/ledger.ts";
 import type { IndexProgress } from "../index-progress.ts";
@@ -51,7 +52,7 @@ export interface OpenTopicsOptions {
  */
 export class OpenTopics {
   readonly #options: OpenTopicsOptions;
-  readonly #known = new Map<string, OpenTopic>();
+  readonly #known = new BoundedMap<string, OpenTopic>(openTopicsMax);
   /** The version of the index that has the known topics. */
   #version = 0;
   /** Callers whose topic is being read, in the order in which they came. */
@@ -156,9 +157,6 @@ export class OpenTopics {
   /** `version` is that of the index before the topic was read. */
   #keep(topic: OpenTopic, version: number): void {
     this.#forgetOld();
-    if (version !== this.#version) return;
-    this.#known.set(topic.name, topic);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > openTopicsMax && oldest !== undefined) this.#known.delete(oldest);
+    if (version === this.#version) this.#known.set(topic.name, topic);
   }
 }

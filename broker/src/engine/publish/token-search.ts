@@ -3,6 +3,7 @@ import { type Event, lastPositionOf } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import { endOfBlock, minOf, type Position } from "../../domain/position.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
+import { BoundedMap } from "../../lib/bounded-map.ts";
 import { unaborted } from "../../lib/cancellation.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import { Semaphore } from "../../lib/semaphore.ts";
@@ -47,7 +48,7 @@ export class TokenSearch {
   readonly #semaphore = new Semaphore(searchesAtOnceMax);
   readonly #waiting = new Map<TopicName, Wanted[]>();
   /** Blocks of the events that were last published or found, by token. */
-  readonly #blocks = new Map<string, number>();
+  readonly #blocks = new BoundedMap<string, number>(blocksKnownMax);
 
   constructor(options: TokenSearchOptions) {
     this.#options = options;
@@ -71,10 +72,7 @@ export class TokenSearch {
 
   /** Remembers the block of a token's event: a repeat looks there first. */
   note(token: string, eventId: EventId): void {
-    this.#blocks.delete(token);
     this.#blocks.set(token, parseEventId(eventId).blockNumber);
-    const [oldest] = this.#blocks.keys();
-    if (this.#blocks.size > blocksKnownMax && oldest !== undefined) this.#blocks.delete(oldest);
   }
 
   /** The event, if it is in the block that {@link note} recorded; a reorg may have moved it. */

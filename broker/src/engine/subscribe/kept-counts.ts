@@ -1,3 +1,4 @@
+import { BoundedMap } from "../../lib/bounded-map.ts";
 import type { Clock } from "../../ports/clock.ts";
 
 /** How long the cache uses a count before it reads it again, in milliseconds. Meanwhile it does not notice the changes of other nodes. */
@@ -23,7 +24,7 @@ export interface Addition {
 export class KeptCounts {
   readonly #read: (key: string) => Promise<number>;
   readonly #clock: Pick<Clock, "monotonic">;
-  readonly #counts = new Map<string, KeptCount>();
+  readonly #counts = new BoundedMap<string, KeptCount>(countsMax);
   readonly #reading = new Map<string, Promise<void>>();
 
   constructor(read: (key: string) => Promise<number>, clock: Pick<Clock, "monotonic">) {
@@ -72,9 +73,6 @@ export class KeptCounts {
   async #readAgain(key: string): Promise<void> {
     const stored = await this.#read(key);
     const unsettled = this.#counts.get(key)?.unsettled ?? 0;
-    this.#counts.delete(key);
     this.#counts.set(key, { count: stored + unsettled, unsettled, until: this.#clock.monotonic() + keptMsMax });
-    const [oldest] = this.#counts.keys();
-    if (this.#counts.size > countsMax && oldest !== undefined) this.#counts.delete(oldest);
   }
 }

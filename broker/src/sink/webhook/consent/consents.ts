@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { ReceiverRule } from "../../../domain/receiver-pattern.ts";
+import { BoundedMap } from "../../../lib/bounded-map.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Metrics } from "../../../ports/metrics.ts";
 import type { CallbackTarget } from "../../../ports/sink.ts";
@@ -48,7 +49,7 @@ interface Entry {
 /** Caches which receivers agreed to be called. Only in memory: after a restart, the broker asks each receiver before its next event. */
 export class Consents {
   readonly #options: ConsentsOptions;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new BoundedMap<string, Entry>(consentsMax);
   readonly #underWay = new Map<string, Promise<Consent>>();
 
   constructor(options: ConsentsOptions) {
@@ -86,10 +87,7 @@ export class Consents {
     const heldMs = this.#heldMs(reply);
     // An answer to a ping counts only for pings of the same subscriber. Otherwise a subscriber with a wrong secret could make the broker refuse others.
     const key = "isToPing" in reply ? pingKeyOf(target, url) : keyOf(url);
-    this.#entries.delete(key);
     this.#entries.set(key, { reply, until: clock.monotonic() + heldMs });
-    const [oldest] = this.#entries.keys();
-    if (this.#entries.size > consentsMax && oldest !== undefined) this.#entries.delete(oldest);
     return this.#toConsent(reply, heldMs);
   }
 

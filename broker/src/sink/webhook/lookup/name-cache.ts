@@ -1,3 +1,4 @@
+import { BoundedMap } from "../../../lib/bounded-map.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { LookupEnd } from "./address-query.ts";
 
@@ -25,7 +26,7 @@ interface Entry {
 /** Keeps the results of look-ups for a short time. */
 export class NameCache {
   readonly #clock: Pick<Clock, "monotonic">;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new BoundedMap<string, Entry>(namesMax);
 
   constructor(clock: Pick<Clock, "monotonic">) {
     this.#clock = clock;
@@ -35,8 +36,7 @@ export class NameCache {
   find(name: string): LookupEnd | undefined {
     const entry = this.#entries.get(name);
     if (entry === undefined || this.#clock.monotonic() >= entry.goodUntil) return undefined;
-    this.#entries.delete(name);
-    this.#entries.set(name, entry);
+    this.#entries.set(name, entry); // Now the most recently used.
     return entry.end;
   }
 
@@ -49,17 +49,8 @@ export class NameCache {
   note(name: string, end: LookupEnd): LookupEnd {
     const now = this.#clock.monotonic();
     const earlier = this.#entries.get(name);
-    this.#entries.delete(name);
     this.#entries.set(name, toEntry(end, { now, earlier }));
-    if (this.#entries.size > namesMax) this.#forgetOldest();
     return this.find(name) ?? end;
-  }
-
-  #forgetOldest(): void {
-    for (const name of this.#entries.keys()) {
-      this.#entries.delete(name);
-      return;
-    }
   }
 }
 
