@@ -1,6 +1,7 @@
 import { BrokerError } from "@stele/wire";
 import { findFirstTrue } from "../lib/first-true.ts";
 import type { CancelSignal } from "../lib/cancellation.ts";
+import { SharedCalls } from "../lib/shared-calls.ts";
 import { untilAborted } from "../lib/until-aborted.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ledger } from "../ports/ledger.ts";
@@ -26,7 +27,7 @@ export interface BlockTimesParts {
 export class BlockTimes {
   readonly #parts: BlockTimesParts;
   /** Reads in progress, by version of the progress and block number. */
-  readonly #reads = new Map<string, Promise<number | undefined>>();
+  readonly #reads = new SharedCalls<string, number | undefined>();
 
   constructor(parts: BlockTimesParts) {
     this.#parts = parts;
@@ -34,12 +35,7 @@ export class BlockTimes {
 
   /** The time of a block in milliseconds since the epoch; undefined if the chain does not answer in time or lacks the block. */
   find(blockNumber: number): Promise<number | undefined> {
-    const name = `${this.#parts.progress.version} ${blockNumber}`;
-    const known = this.#reads.get(name);
-    if (known !== undefined) return known;
-    const read = this.#read(blockNumber).finally(() => this.#reads.delete(name));
-    this.#reads.set(name, read);
-    return read;
+    return this.#reads.run(`${this.#parts.progress.version} ${blockNumber}`, () => this.#read(blockNumber));
   }
 
   /** The time of a block in milliseconds since the epoch. @throws BrokerError 200205 if {@link find} gives none, or `signal` aborts. */

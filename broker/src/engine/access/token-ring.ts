@@ -1,6 +1,7 @@
 import { BrokerError } from "@stele/wire";
 import { type AccessRule, bindRules } from "../../domain/access-rule.ts";
 import type { ForwardClock } from "../../lib/forward-clock.ts";
+import { SharedCalls } from "../../lib/shared-calls.ts";
 import {
   type TokenVerdict,
   type TokenVerifier,
@@ -45,7 +46,7 @@ export class TokenRing {
   /** The rules of principals without a valid token. */
   readonly lasting: LastingRules;
   readonly #known = new Map<string, Known>();
-  readonly #verifying = new Map<string, Promise<Known | Rejected>>();
+  readonly #verifying = new SharedCalls<string, Known | Rejected>();
 
   constructor(parts: TokenRingParts) {
     this.#parts = parts;
@@ -72,12 +73,9 @@ export class TokenRing {
     const known = this.#known.get(digest);
     if (known !== undefined && this.findFault(known) === undefined) return known;
     this.#drop(digest);
-    const verifying = this.#verifying.get(digest);
-    if (verifying !== undefined) return verifying;
-    if (this.#verifying.size >= verifyingMax) return undecided(`${verifyingMax} tokens are being verified`);
-    const begun = this.#verify(token, digest).finally(() => this.#verifying.delete(digest));
-    this.#verifying.set(digest, begun);
-    return begun;
+    if (this.#verifying.size >= verifyingMax && !this.#verifying.has(digest))
+      return undecided(`${verifyingMax} tokens are being verified`);
+    return this.#verifying.run(digest, () => this.#verify(token, digest));
   }
 
   /** Why a principal with a token has no rights any more; undefined if it has them. */

@@ -1,4 +1,5 @@
 import { BoundedMap } from "../../lib/bounded-map.ts";
+import { SharedCalls } from "../../lib/shared-calls.ts";
 import type { Clock } from "../../ports/clock.ts";
 
 /** How long the cache uses a count before it reads it again, in milliseconds. Meanwhile it does not notice the changes of other nodes. */
@@ -25,7 +26,7 @@ export class KeptCounts {
   readonly #read: (key: string) => Promise<number>;
   readonly #clock: Pick<Clock, "monotonic">;
   readonly #counts = new BoundedMap<string, KeptCount>(countsMax);
-  readonly #reading = new Map<string, Promise<void>>();
+  readonly #reads = new SharedCalls<string, void>();
 
   constructor(read: (key: string) => Promise<number>, clock: Pick<Clock, "monotonic">) {
     this.#read = read;
@@ -36,7 +37,8 @@ export class KeptCounts {
   async add(key: string, max: number): Promise<Addition | undefined> {
     for (;;) {
       const kept = this.#counts.get(key);
-      if (kept === undefined || this.#clock.monotonic() >= kept.until) await this.#refresh(key);
+      if (kept === undefined || this.#clock.monotonic() >= kept.until)
+        await this.#reads.run(key, () => this.#readAgain(key));
       else if (kept.count >= max) return undefined;
       else return this.#addTo(key, kept);
     }
@@ -59,15 +61,6 @@ export class KeptCounts {
         if (!isMade) current.count -= 1;
       },
     };
-  }
-
-  /** Concurrent callers share one read. */
-  #refresh(key: string): Promise<void> {
-    const earlier = this.#reading.get(key);
-    if (earlier !== undefined) return earlier;
-    const reading = this.#readAgain(key).finally(() => this.#reading.delete(key));
-    this.#reading.set(key, reading);
-    return reading;
   }
 
   async #readAgain(key: string): Promise<void> {

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ReceiverRule } from "../../../domain/receiver-pattern.ts";
 import { BoundedMap } from "../../../lib/bounded-map.ts";
+import { SharedCalls } from "../../../lib/shared-calls.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Metrics } from "../../../ports/metrics.ts";
 import type { CallbackTarget } from "../../../ports/sink.ts";
@@ -50,7 +51,7 @@ interface Entry {
 export class Consents {
   readonly #options: ConsentsOptions;
   readonly #entries = new BoundedMap<string, Entry>(consentsMax);
-  readonly #underWay = new Map<string, Promise<Consent>>();
+  readonly #asking = new SharedCalls<string, Consent>();
 
   constructor(options: ConsentsOptions) {
     this.#options = options;
@@ -73,11 +74,7 @@ export class Consents {
   /** Asks the receiver. Concurrent calls for one url share a request; in `require`, only if their pings have the same form and secret. */
   ask(target: CallbackTarget, url: URL): Promise<Consent> {
     const key = this.#options.mode === "require" ? pingKeyOf(target, url) : keyOf(url);
-    const earlier = this.#underWay.get(key);
-    if (earlier !== undefined) return earlier;
-    const asking = this.#ask(target, url).finally(() => this.#underWay.delete(key));
-    this.#underWay.set(key, asking);
-    return asking;
+    return this.#asking.run(key, () => this.#ask(target, url));
   }
 
   async #ask(target: CallbackTarget, url: URL): Promise<Consent> {

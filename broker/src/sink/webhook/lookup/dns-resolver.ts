@@ -1,5 +1,6 @@
 import { Resolver as DnsClient } from "node:dns/promises";
 import { Semaphore } from "../../../lib/semaphore.ts";
+import { SharedCalls } from "../../../lib/shared-calls.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Metrics } from "../../../ports/metrics.ts";
 import { AttemptError } from "../attempt-error.ts";
@@ -41,7 +42,7 @@ export class DnsResolver {
   readonly #hosts: WatchedFile<Hosts>;
   readonly #search: WatchedFile<SearchRules>;
   readonly #cache: NameCache;
-  readonly #underWay = new Map<string, Promise<LookupEnd>>();
+  readonly #lookups = new SharedCalls<string, LookupEnd>();
   readonly #turns = new Semaphore(lookupsMax);
   readonly #silentTurns = new Semaphore(silentLookupsMax);
   readonly #closing = new AbortController();
@@ -68,7 +69,7 @@ export class DnsResolver {
     if (bare === "localhost" || bare.endsWith(".localhost")) return loopback; // RFC 6761, section 6.3.
     const known = (await this.#hosts.current()).get(bare);
     if (known !== undefined) return known;
-    const end = this.#cache.find(name) ?? (await this.#share(name));
+    const end = this.#cache.find(name) ?? (await this.#lookups.run(name, () => this.#lookUp(name)));
     if (end.kind === "found") return end.addresses;
     throw new AttemptError(end.kind === "absent" ? "the host name was not found" : describeSilence(end.reason));
   }
@@ -77,15 +78,6 @@ export class DnsResolver {
   close(): void {
     this.#closing.abort();
     this.#client.cancel();
-  }
-
-  /** Concurrent calls for one name share one look-up. */
-  #share(name: string): Promise<LookupEnd> {
-    const earlier = this.#underWay.get(name);
-    if (earlier !== undefined) return earlier;
-    const lookup = this.#lookUp(name).finally(() => this.#underWay.delete(name));
-    this.#underWay.set(name, lookup);
-    return lookup;
   }
 
   async #lookUp(name: string): Promise<LookupEnd> {

@@ -1,4 +1,5 @@
 import type { Transaction } from "kysely";
+import { SharedCalls } from "../../../lib/shared-calls.ts";
 import type { Schema } from "../schema.ts";
 import { StoreError } from "../store-error.ts";
 import { tryToShare } from "./sharing.ts";
@@ -27,7 +28,7 @@ export interface SharedLocksOptions {
  */
 export class SharedLocks {
   readonly #options: SharedLocksOptions;
-  readonly #waits = new Map<string, Promise<void>>();
+  readonly #waits = new SharedCalls<string, void>();
 
   constructor(options: SharedLocksOptions) {
     this.#options = options;
@@ -36,15 +37,8 @@ export class SharedLocks {
   /** Takes the lock until the transaction ends. @throws LockHeldError if another transaction holds or awaits it exclusively. */
   async take(transaction: Transaction<Schema>, name: string): Promise<void> {
     if (await tryToShare(transaction, name)) return;
-    const { description } = this.#options;
-    throw new LockHeldError(`${description} kept a change waiting too long for a lock`, () => this.#freed(name));
-  }
-
-  #freed(name: string): Promise<void> {
-    const known = this.#waits.get(name);
-    if (known !== undefined) return known;
-    const wait = this.#options.wait(name).finally(() => this.#waits.delete(name));
-    this.#waits.set(name, wait);
-    return wait;
+    const { description, wait } = this.#options;
+    const freed = (): Promise<void> => this.#waits.run(name, () => wait(name));
+    throw new LockHeldError(`${description} kept a change waiting too long for a lock`, freed);
   }
 }
