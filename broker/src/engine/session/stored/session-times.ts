@@ -1,4 +1,6 @@
 import type { GroupId } from "../../../domain/group-id.ts";
+import { perKey } from "../../../lib/per-key.ts";
+import { SingleFlight } from "../../../lib/single-flight.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { SessionKey, SessionStore } from "../../../ports/session-store.ts";
 
@@ -35,10 +37,7 @@ export class SessionTimes {
   readonly #parts: SessionTimesParts;
   /** The moment up to which each group's time is counted, by the monotonic clock. */
   readonly #writtenAt = new Map<GroupId, number>();
-  /** The advance of each group that is under way. */
-  readonly #running = new Map<GroupId, Promise<void>>();
-  /** The advance that begins after it. */
-  readonly #next = new Map<GroupId, Promise<void>>();
+  readonly #advances = perKey((groupId: GroupId) => new SingleFlight(() => this.#advance(groupId)));
 
   constructor(parts: SessionTimesParts) {
     this.#parts = parts;
@@ -69,26 +68,10 @@ export class SessionTimes {
 
   /**
    * Brings the group's time up to now, if this node keeps it. After a pause of this node or of the store, less: other nodes may have counted from the late
-   * time. One advance runs at a time. Callers that come meanwhile share the next one: that under way has counted only up to its own begin.
+   * time. Callers share an advance that has not begun: one that is under way has counted only up to its own begin.
    */
   advance(groupId: GroupId): Promise<void> {
-    const next = this.#next.get(groupId);
-    if (next !== undefined) return next;
-    const running = this.#running.get(groupId);
-    if (running === undefined) return this.#begin(groupId);
-    const begin = (): Promise<void> => {
-      this.#next.delete(groupId);
-      return this.#begin(groupId);
-    };
-    const following = running.then(begin, begin);
-    this.#next.set(groupId, following);
-    return following;
-  }
-
-  #begin(groupId: GroupId): Promise<void> {
-    const running = this.#advance(groupId).finally(() => this.#running.delete(groupId));
-    this.#running.set(groupId, running);
-    return running;
+    return this.#advances(groupId).read();
   }
 
   async #advance(groupId: GroupId): Promise<void> {
