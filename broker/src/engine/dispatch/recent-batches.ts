@@ -5,6 +5,7 @@ import type { TopicName } from "../../domain/topic-name.ts";
 import type { CancelSignal } from "../../lib/cancellation.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import { Semaphore } from "../../lib/semaphore.ts";
+import { SharedCalls } from "../../lib/shared-calls.ts";
 import { untilAborted } from "../../lib/until-aborted.ts";
 import type { Store } from "../../ports/store.ts";
 import type { IndexProgress } from "../index-progress.ts";
@@ -76,9 +77,9 @@ export class RecentBatches {
   /** All pages, least recently used first. */
   readonly #pages = new Set<KeptPage>();
   /** Reads of the store in progress, by `nameOf`. */
-  readonly #loading = new Map<string, Promise<KeptPage | undefined>>();
+  readonly #loads = new SharedCalls<string, KeptPage | undefined>();
   /** Reads of the chain in progress, by `nameOf` and the batches that are read. */
-  readonly #filling = new Map<string, Promise<KeptPage | undefined>>();
+  readonly #fills = new SharedCalls<string, KeptPage | undefined>();
   #bytes = 0;
 
   constructor(options: RecentBatchesOptions) {
@@ -106,7 +107,7 @@ export class RecentBatches {
   /** Reads the page of a place from the store, or finds it in memory; undefined if `signal` aborts first, or the index rolls back meanwhile. */
   async read(place: Place, signal: CancelSignal): Promise<Page | undefined> {
     const page = await this.#semaphore.run(async () => {
-      const found = this.#find(place) ?? (await once(this.#loading, nameOf(place), () => this.#load(place)));
+      const found = this.#find(place) ?? (await this.#loads.run(nameOf(place), () => this.#load(place)));
       await this.#options.slices.pause();
       return found;
     }, signal);
@@ -117,10 +118,8 @@ export class RecentBatches {
       return page;
     }
     const name = `${nameOf(place)} ${missing.map(({ firstPosition }) => firstPosition).join(" ")}`;
-    return untilAborted(
-      once(this.#filling, name, () => this.#fill(page, { place, missing })),
-      signal,
-    );
+    const filled = this.#fills.run(name, () => this.#fill(page, { place, missing }));
+    return untilAborted(filled, signal);
   }
 
   async #load({ groupId, topic, after, upTo, version, progress }: Place): Promise<KeptPage | undefined> {
@@ -179,21 +178,6 @@ export class RecentBatches {
     if (pages?.length === 0) this.#byKey.delete(page.key);
     this.#pages.delete(page);
     this.#bytes -= page.bytes;
-  }
-}
-
-/** Runs `run`, or shares the run of the same name that is in progress. */
-async function once<Result>(
-  running: Map<string, Promise<Result>>,
-  name: string,
-  run: () => Promise<Result>,
-): Promise<Result> {
-  const shared = running.get(name) ?? run();
-  running.set(name, shared);
-  try {
-    return await shared;
-  } finally {
-    running.delete(name);
   }
 }
 

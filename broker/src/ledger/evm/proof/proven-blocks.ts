@@ -1,4 +1,5 @@
 import type { Hash } from "../../../domain/topic.ts";
+import { SharedCalls } from "../../../lib/shared-calls.ts";
 import type { ProvenBlock } from "./proven-block.ts";
 
 /** How long a block is kept for further proofs, in milliseconds. */
@@ -16,7 +17,7 @@ interface Kept {
 /** Reads a block once for concurrent proofs and for those soon after. */
 export class ProvenBlocks {
   readonly #read: (number: number) => Promise<ProvenBlock>;
-  readonly #reading = new Map<number, Promise<ProvenBlock>>();
+  readonly #reads = new SharedCalls<number, ProvenBlock>();
   /** Oldest first. */
   readonly #kept = new Map<number, Kept>();
   #bytes = 0;
@@ -31,19 +32,11 @@ export class ProvenBlocks {
     const kept = this.#kept.get(number);
     if (kept !== undefined && (hash ?? kept.block.hash) === kept.block.hash) return Promise.resolve(kept.block);
     this.#drop(number);
-    const reading = this.#reading.get(number) ?? this.#begin(number);
-    this.#reading.set(number, reading);
-    return reading;
-  }
-
-  async #begin(number: number): Promise<ProvenBlock> {
-    try {
+    return this.#reads.run(number, async () => {
       const block = await this.#read(number);
       this.#keep(number, block);
       return block;
-    } finally {
-      this.#reading.delete(number);
-    }
+    });
   }
 
   #keep(number: number, block: ProvenBlock): void {
