@@ -124,7 +124,7 @@ describe("stele scrub", () => {
     };
     expect(await scrub(log)).toEqual({
       exitCode: 2,
-      output: expect.stringContaining("index: 3 batches checked, 1 damaged, 1 mended\n"),
+      output: expect.stringContaining("index: 3 batches checked, 1 damaged, 1 repaired\n"),
       problem: expect.stringMatching(/^stele scrub: \S+store\.sqlite was moved, deleted or replaced/),
     });
   });

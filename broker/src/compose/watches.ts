@@ -3,6 +3,7 @@ import { chainFile, storeFile } from "./folder.ts";
 import type { Config } from "../config/settings.ts";
 import type { ProcessTrouble } from "../engine/group-life.ts";
 import type { CleanupStack } from "../lib/cleanup-stack.ts";
+import { joinTexts } from "../lib/join-texts.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { SystemClock } from "../lib/system/clock.ts";
 import { createDeferred } from "../lib/deferred.ts";
@@ -33,8 +34,7 @@ export async function startWatches(config: Config, parts: WatchParts): Promise<(
   metrics.watchDisk({ freeBytes: () => disk.freeBytes, sizes: () => sizesOf(folder) });
   return () => {
     const { reason, warning } = descriptors.trouble;
-    const warnings = [warning, disk.warning].filter((text) => text !== undefined);
-    return { reason, warning: warnings.length === 0 ? undefined : warnings.join("; ") };
+    return { reason, warning: joinTexts([warning, disk.warning]) };
   };
 }
 

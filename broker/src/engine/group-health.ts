@@ -1,4 +1,5 @@
 import type { GroupId } from "../domain/group-id.ts";
+import { joinTexts } from "../lib/join-texts.ts";
 import type { GroupHealth } from "./broker.ts";
 import type { GroupLife } from "./group-life.ts";
 import type { DeliveryLag } from "./operate/delivery-lag.ts";
@@ -44,6 +45,5 @@ export function withWarnings(health: GroupHealth, { isPaused, held, ofNode, sess
   const paused = isPaused ? "deliveries are paused at this node: no callback is attempted" : undefined;
   const own = ofNode.map((source) => source?.findWarning());
   const all = [paused, held.findWarning(groupId), ...own, sessions.findWarning(groupId), health.warning];
-  const warnings = all.filter((text) => text !== undefined);
-  return warnings.length === 0 ? health : { ...health, warning: warnings.join("; ") };
+  return { ...health, warning: joinTexts(all) };
 }

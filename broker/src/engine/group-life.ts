@@ -1,6 +1,7 @@
 import { BrokerError, errorCatalogue } from "@stele/wire";
 import type { GroupId } from "../domain/group-id.ts";
 import { backoffDelayMs } from "../lib/backoff.ts";
+import { joinTexts } from "../lib/join-texts.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Randomness } from "../ports/randomness.ts";
@@ -110,7 +111,7 @@ export class GroupLife {
     const ofReaders = this.#parts.troubles.warningOf(group.id);
     // Only the node that writes the index scrubs it and drops old copies: another one does not notice the end of the trouble.
     const ofUpkeep = role.isFollowing ? [group.indexDamage.warning, retention.warning] : [];
-    const all = [
+    const warnings = [
       transactionFailure,
       warning,
       indexHealth.warning,
@@ -119,12 +120,11 @@ export class GroupLife {
       ofReaders,
       ofProcess?.warning,
     ];
-    const warnings = all.filter((text) => text !== undefined);
     return {
       groupId: group.id,
       ready: reason === undefined,
       reason,
-      warning: warnings.length === 0 ? undefined : warnings.join("; "),
+      warning: joinTexts(warnings),
       ...(transactionFailure !== undefined && { transactionFailure }),
       role: role.isFollowing ? "follows" : "watches",
       subscriptions: countSubscriptions(),

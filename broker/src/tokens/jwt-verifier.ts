@@ -1,4 +1,5 @@
 import { decodeJwt, decodeProtectedHeader, errors, type JWTVerifyResult, jwtVerify } from "jose";
+import { joinTexts } from "../lib/join-texts.ts";
 import {
   type RefusedToken,
   type TokenVerdict,
@@ -38,9 +39,7 @@ export class JwtVerifier implements TokenVerifier {
   }
 
   findWarning(): string | undefined {
-    const warnings = [...this.#issuers.values()].map((issuer) => issuer.findWarning());
-    const known = warnings.filter((warning) => warning !== undefined);
-    return known.length === 0 ? undefined : known.join("; ");
+    return joinTexts([...this.#issuers.values()].map((issuer) => issuer.findWarning()));
   }
 
   async verify(token: string, now: number): Promise<TokenVerdict> {

@@ -1,3 +1,4 @@
+import { joinTexts } from "../../lib/join-texts.ts";
 import { BrokerError, quote } from "@stele/wire";
 import type { RuleAction } from "../../domain/access-rule.ts";
 import { type GroupId, orDefaultGroup } from "../../domain/group-id.ts";
@@ -192,8 +193,7 @@ export class Access {
 
   /** A warning to the operator; undefined if there is none. */
   findWarning(): string | undefined {
-    const warnings = [this.#policy.findWarning(), this.#trail?.findTrouble()].filter((text) => text !== undefined);
-    return warnings.length === 0 ? undefined : warnings.join("; ");
+    return joinTexts([this.#policy.findWarning(), this.#trail?.findTrouble()]);
   }
 
   /** Whether a connection of the principal may continue. */

@@ -1,5 +1,6 @@
 import type { RuleAction } from "../../domain/access-rule.ts";
 import { tenantOf } from "../../domain/quota.ts";
+import { joinTexts } from "../../lib/join-texts.ts";
 import type { Caller, Owner, Principal } from "./caller.ts";
 import type { ClientCertificate } from "./credential.ts";
 import type { KeyRing } from "./key-ring.ts";
@@ -48,8 +49,7 @@ export class RulesPolicy implements Policy {
   }
 
   findWarning(): string | undefined {
-    const warnings = [this.#keys.findWarning(), this.#tokens?.findWarning()].filter((text) => text !== undefined);
-    return warnings.length === 0 ? undefined : warnings.join("; ");
+    return joinTexts([this.#keys.findWarning(), this.#tokens?.findWarning()]);
   }
 
   findTrouble(): string | undefined {

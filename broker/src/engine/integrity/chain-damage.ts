@@ -1,3 +1,5 @@
+import { joinTexts } from "../../lib/join-texts.ts";
+
 /** Maximum number of blocks that a message names; it counts the others. */
 const blocksNamedMax = 10;
 
@@ -50,8 +52,7 @@ export class ChainDamage {
 
   /** The warning for the operator about damage that lost no event; undefined while there is none. */
   get warning(): string | undefined {
-    const warnings = [this.#blocksWarning, this.#stateWarning].filter((text) => text !== undefined);
-    return warnings.length === 0 ? undefined : warnings.join("; ");
+    return joinTexts([this.#blocksWarning, this.#stateWarning]);
   }
 
   get #stateWarning(): string | undefined {

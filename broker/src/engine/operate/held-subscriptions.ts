@@ -1,4 +1,5 @@
 import type { GroupId } from "../../domain/group-id.ts";
+import { joinTexts } from "../../lib/join-texts.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -69,13 +70,12 @@ export class HeldSubscriptions {
   findWarning(groupId: GroupId): string | undefined {
     const { suspended, locked } = this.of(groupId);
     const list = "GET /admin/v1/subscriptions?state=";
-    const warnings = [
-      ...(suspended === 0 ? [] : [`${inWords(suspended)} suspended: ${list}suspended lists those to resume`]),
-      ...(locked === 0
-        ? []
-        : [`${inWords(locked)} locked, since no key opens their secrets: ${lockedRemedy}; ${list}locked lists them`]),
-    ];
-    return warnings.length === 0 ? undefined : warnings.join("; ");
+    return joinTexts([
+      suspended === 0 ? undefined : `${inWords(suspended)} suspended: ${list}suspended lists those to resume`,
+      locked === 0
+        ? undefined
+        : `${inWords(locked)} locked, since no key opens their secrets: ${lockedRemedy}; ${list}locked lists them`,
+    ]);
   }
 }
 

@@ -2,6 +2,7 @@ import { BrokerError } from "@stele/wire";
 import { extensionsBytes } from "../../domain/event-rules.ts";
 import type { NodeId } from "../../domain/node.ts";
 import type { SessionProtocol } from "../../domain/subscription.ts";
+import { joinTexts } from "../../lib/join-texts.ts";
 import type { SessionClaim } from "../../ports/session-store.ts";
 import type { Access } from "../access/access.ts";
 import type { Caller, Principal } from "../access/caller.ts";
@@ -122,13 +123,11 @@ export function warningOf(all: Iterable<Session>, writer: { findWarning(): strin
       share ??= session.filterSet.find(text)?.id;
     }
   }
-  const warnings = [
+  return joinTexts([
     writer.findWarning(),
     suspendedWarning(suspendedCount, suspended),
     noRightsWarning(shareCount, share),
-  ];
-  const found = warnings.filter((text) => text !== undefined);
-  return found.length === 0 ? undefined : found.join("; ");
+  ]);
 }
 
 function suspendedWarning(count: number, id: string | undefined): string | undefined {

@@ -2,6 +2,7 @@ import { adminPath } from "@stele/wire";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Caller } from "../../engine/access/caller.ts";
 import type { Broker, GroupHealth } from "../../engine/broker.ts";
+import { joinTexts } from "../../lib/join-texts.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { ConnectionCallers } from "../callers/connection-callers.ts";
 import { AnswerStream } from "../in-flight/answer-stream.ts";
@@ -176,12 +177,7 @@ function withWarnings(
   { logIns = [] }: Pick<AdminOptions, "logIns">,
 ): readonly GroupHealth[] {
   const own = logIns.map(({ provider }) => provider.findWarning());
-  if (own.every((text) => text === undefined)) return groups;
   return groups.map((group) => ({ ...group, warning: joinTexts([group.warning, ...own]) }));
-}
-
-function joinTexts(texts: readonly (string | undefined)[]): string {
-  return texts.filter((text) => text !== undefined).join("; ");
 }
 
 /** Latest time that a date can hold, in milliseconds (ECMAScript, section 21.4.1.1). A token may end later. */
