@@ -1,5 +1,5 @@
 import { BrokerError } from "@stele/wire";
-import { createDeferred, type Deferred } from "../../lib/deferred.ts";
+import { GroupCommit } from "../../lib/group-commit.ts";
 import type { PublishKey, PublishKeys } from "../../ports/publish-keys.ts";
 import type { KeySession } from "../key-session.ts";
 import { fenceOf } from "./claim.ts";
@@ -13,55 +13,50 @@ export interface KeyReleasesOptions {
   readonly janitor: Pick<KeyJanitor, "adjustCount">;
 }
 
-interface Release extends Deferred<boolean> {
+interface Release {
   readonly key: PublishKey;
   readonly session: KeySession;
 }
 
-/** Frees publish keys in the order of the calls. Calls that come during a write share the next write, at most `releasesPerWriteMax` of them. */
+/** What became of a key: another node has the session; no such key was in use; or it was, and is free now unless its row is damaged. */
+type Outcome = "fenced" | "unknown" | "freed";
+
+/** Frees publish keys in the order of the calls. Calls that come during a write share the next write, at most {@link releasesPerWriteMax} of them. */
 export class KeyReleases {
   readonly #options: KeyReleasesOptions;
-  #waiting: Release[] = [];
-  #isRunning = false;
+  readonly #writes: GroupCommit<Release, Outcome>;
 
   constructor(options: KeyReleasesOptions) {
     this.#options = options;
+    this.#writes = new GroupCommit({
+      commit: (releases) => this.#write(releases),
+      itemsMax: releasesPerWriteMax,
+      mayBeCausedByOneItem: () => false,
+    });
   }
 
   /**
    * Resolves once the key is free on disk, to whether the key was in use. A damaged row stays, and counts as in use. Rejects if the store fails, and with
    * 200300 if another node has taken the session: its client may use the key for another publish by now.
    */
-  release(key: PublishKey, session: KeySession): Promise<boolean> {
-    const deferred = createDeferred<boolean>();
-    this.#waiting.push({ key, session, ...deferred });
-    if (!this.#isRunning) void this.#run();
-    return deferred.promise;
+  async release(key: PublishKey, session: KeySession): Promise<boolean> {
+    const outcome = await this.#writes.add({ key, session });
+    if (outcome === "fenced") throw new BrokerError("busy", { details: "another node has the session" });
+    return outcome === "freed";
   }
 
-  async #run(): Promise<void> {
-    this.#isRunning = true;
-    while (this.#waiting.length > 0) await this.#write(this.#waiting.splice(0, releasesPerWriteMax));
-    this.#isRunning = false;
-  }
-
-  /** Never rejects. */
-  async #write(batch: readonly Release[]): Promise<void> {
+  async #write(releases: readonly Release[]): Promise<readonly Outcome[]> {
     const { keys, janitor } = this.#options;
-    try {
-      const rows = await Promise.all(batch.map(({ key }) => keys.findPublishKey(key)));
-      const held = rows.flatMap((row, index) =>
-        row === undefined || "isDamaged" in row ? [] : { ...row, fence: fenceOf(batch[index]?.session) },
-      );
-      const fenced = new Set((held.length > 0 ? await keys.releasePublishKeys(held) : []).map(nameOf));
-      for (const row of held) if (!fenced.has(nameOf(row))) janitor.adjustCount(row.scope, -1);
-      for (const [index, { key, resolve, reject }] of batch.entries()) {
-        if (fenced.has(nameOf(key))) reject(new BrokerError("busy", { details: "another node has the session" }));
-        else resolve(rows[index] !== undefined);
-      }
-    } catch (error) {
-      for (const { reject } of batch) reject(error);
-    }
+    const rows = await Promise.all(releases.map(({ key }) => keys.findPublishKey(key)));
+    const held = rows.flatMap((row, index) =>
+      row === undefined || "isDamaged" in row ? [] : { ...row, fence: fenceOf(releases[index]?.session) },
+    );
+    const fenced = new Set((held.length > 0 ? await keys.releasePublishKeys(held) : []).map(nameOf));
+    for (const row of held) if (!fenced.has(nameOf(row))) janitor.adjustCount(row.scope, -1);
+    return releases.map(({ key }, index) => {
+      if (fenced.has(nameOf(key))) return "fenced";
+      return rows[index] === undefined ? "unknown" : "freed";
+    });
   }
 }
 
