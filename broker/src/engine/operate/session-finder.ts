@@ -1,10 +1,8 @@
 import { BrokerError, quote } from "@stele/wire";
-import type { NodeId } from "../../domain/node.ts";
 import { minOf } from "../../domain/position.ts";
 import { eventFilterOf } from "../../domain/shared-filter.ts";
 import type { Pauses } from "../../lib/time-slices.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Coordinator } from "../../ports/coordinator.ts";
 import type { SessionId, SessionWithFilters } from "../../ports/session-store.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Groups } from "../group.ts";
@@ -14,6 +12,8 @@ import { SharePlaces } from "../query/share-places.ts";
 import type { ConnectedSession } from "../connected-session.ts";
 import type { Page, PageCall, SessionsCall, SessionView } from "./calls.ts";
 import { checkText } from "./check-text.ts";
+import { findNodeAddresses, type ListableNodes, type NodeAddresses } from "./node-addresses.ts";
+import type { Paused } from "./paused.ts";
 import { findWaitingTimes } from "./waiting-times.ts";
 
 /** Maximum number of sessions that one call reads in search of matches. The next page continues from there. */
@@ -30,25 +30,19 @@ export interface SessionFinderOptions {
   readonly groups: Groups;
   readonly clock: Clock;
   readonly sessions: SessionEntriesOptions["sessions"];
-  readonly nodes: { readonly coordinator: Pick<Coordinator, "listNodes"> } | undefined;
+  readonly nodes: ListableNodes;
 }
 
 interface ReadOptions {
   readonly size: number;
-  readonly addresses: Addresses;
+  readonly addresses: NodeAddresses;
   readonly connected: ReadonlyMap<SessionId, ConnectedSession>;
   /** The connected sessions that are not stored, by id. */
   readonly unstored: readonly ConnectedSession[];
 }
 
-/** The pauses of the caller. */
-interface Paused {
-  readonly slices: Pauses;
-}
-
 type Found = Omit<SessionView, "lag" | "waitingFrom" | "waitingSince">;
 type Counted = Omit<SessionView, "waitingSince">;
-type Addresses = ReadonlyMap<NodeId | undefined, string>;
 
 /** Finds the sessions of MQTT, STOMP and tails: those in the store, and those that exist only while they are connected to this node. */
 export class SessionFinder {
@@ -67,7 +61,7 @@ export class SessionFinder {
   async #find(call: SessionsCall, { after, limit, slices }: PageCall & Paused): Promise<Page<Counted>> {
     checkText({ owner: call.owner });
     const groupId = call.groupId === undefined ? undefined : this.#options.groups.getAny(call.groupId).id;
-    const addresses = await this.#addresses();
+    const addresses = await findNodeAddresses(this.#options.nodes);
     const { lagMin = 0, ...rest } = call;
     const takesAll = Object.values(call).every((value) => value === undefined);
     const size = takesAll ? Math.min(limit, rowsReadMax) : rowsReadMax;
@@ -96,7 +90,7 @@ export class SessionFinder {
     const id = toSessionId(text, "it is not the identifier of a session");
     const known = this.#connected().get(id);
     const stored = known?.isStored === false ? undefined : await this.#options.store.sessions.findSession(id);
-    const addresses = await this.#addresses();
+    const addresses = await findNodeAddresses(this.#options.nodes);
     const found =
       stored === undefined ? known && toOwn(known, addresses) : this.#toStored(stored, { known, addresses });
     const [view] = await this.#withTimes(found === undefined ? [] : await this.#countAll([found], slices));
@@ -125,7 +119,7 @@ export class SessionFinder {
 
   #toStored(
     { session, filters }: SessionWithFilters,
-    { known, addresses }: { readonly known: ConnectedSession | undefined; readonly addresses: Addresses },
+    { known, addresses }: { readonly known: ConnectedSession | undefined; readonly addresses: NodeAddresses },
   ): Found {
     const isSuspended = session.protocol === "STOMP" && this.#options.sessions.isSuspended(session);
     const current = known?.session.epoch === session.epoch ? known : { session, filters, isSuspended };
@@ -158,18 +152,13 @@ export class SessionFinder {
     const times = await findWaitingTimes(waiting, this.#options);
     return counted.map((one, index) => ({ ...one, waitingSince: times[index] }));
   }
-
-  async #addresses(): Promise<Addresses> {
-    const nodes = (await this.#options.nodes?.coordinator.listNodes()) ?? [];
-    return new Map(nodes.map(({ id, address }) => [id, address]));
-  }
 }
 
 function byId<T extends Pick<ConnectedSession, "session">>(sessions: readonly T[]): readonly T[] {
   return sessions.toSorted((left, right) => (left.session.id < right.session.id ? -1 : 1));
 }
 
-function toOwn(one: ConnectedSession, addresses: Addresses): Found {
+function toOwn(one: ConnectedSession, addresses: NodeAddresses): Found {
   return { ...pick(one), isConnected: true, node: addresses.get(one.session.owner) };
 }
 

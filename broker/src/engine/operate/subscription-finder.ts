@@ -1,6 +1,5 @@
 import { BrokerError, quote } from "@stele/wire";
 import type { DeadLetter } from "../../domain/dead-letter.ts";
-import type { NodeId } from "../../domain/node.ts";
 import { nonePending } from "../../domain/pending-events.ts";
 import { fromStored, type Position } from "../../domain/position.ts";
 import { parseAnySubscriptionId, type Subscription, type SubscriptionState } from "../../domain/subscription.ts";
@@ -9,7 +8,6 @@ import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
 import { findReceiver } from "../../domain/receiver.ts";
 import type { Pauses } from "../../lib/time-slices.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Coordinator } from "../../ports/coordinator.ts";
 import type { Store } from "../../ports/store.ts";
 import type { SubscriptionSearch } from "../../ports/subscription-search.ts";
 import type { AttemptHistory } from "../deliver/attempt-history.ts";
@@ -21,6 +19,8 @@ import { toCurrent } from "../query/current-progress.ts";
 import { PendingCounts } from "../query/pending-counts.ts";
 import type { ListedSubscription, Page, PageCall, SearchCall, SubscriptionDetails, SubscriptionView } from "./calls.ts";
 import { checkText } from "./check-text.ts";
+import { findNodeAddresses, type ListableNodes, type NodeAddresses } from "./node-addresses.ts";
+import type { Paused } from "./paused.ts";
 import { findWaitingTimes } from "./waiting-times.ts";
 
 /** Maximum number of subscriptions that a call with `lagMin` reads. The next page continues from there. */
@@ -40,16 +40,8 @@ export interface SubscriptionFinderOptions {
   readonly progressWriter: ProgressWriter;
   readonly history: AttemptHistory;
   readonly ownership: Pick<Ownership, "isOwn">;
-  /** Undefined for a single node. */
-  readonly nodes: { readonly coordinator: Pick<Coordinator, "listNodes"> } | undefined;
+  readonly nodes: ListableNodes;
 }
-
-/** The pauses of the caller. */
-interface Paused {
-  readonly slices: Pauses;
-}
-
-type Addresses = ReadonlyMap<NodeId | undefined, string>;
 
 /** Finds callback subscriptions with their progress. */
 export class SubscriptionFinder {
@@ -67,7 +59,7 @@ export class SubscriptionFinder {
 
   /** Lists matching subscriptions in the order of their identifiers. @throws BrokerError 100306, 200211 for the group; 100101 to 100109 for the topic. */
   async search(call: SearchCall, { after, limit, slices }: PageCall & Paused): Promise<Page<SubscriptionView>> {
-    const addresses = await this.#addresses();
+    const addresses = await findNodeAddresses(this.#options.nodes);
     const search = this.#toSearch(call, addresses);
     if (search === undefined) return { items: [], next: undefined };
     const lagMin = call.lagMin ?? 0;
@@ -98,7 +90,10 @@ export class SubscriptionFinder {
   async get(text: string, slices: Pauses): Promise<SubscriptionDetails> {
     const id = parseAnySubscriptionId(text);
     const row = await this.#options.store.findSubscription(id);
-    const found = row === undefined ? [] : await this.#viewAll([row], { addresses: await this.#addresses(), slices });
+    const found =
+      row === undefined
+        ? []
+        : await this.#viewAll([row], { addresses: await findNodeAddresses(this.#options.nodes), slices });
     const [listed] = await this.#withAttempts(found);
     if (listed === undefined) throw new BrokerError("subscriptionNotExist", { details: quote(id) });
     const { store, history } = this.#options;
@@ -125,7 +120,7 @@ export class SubscriptionFinder {
   /** Counts the waiting events of all subscriptions together. */
   async #viewAll(
     rows: readonly Subscription[],
-    { addresses, slices }: Paused & { readonly addresses: Addresses },
+    { addresses, slices }: Paused & { readonly addresses: NodeAddresses },
   ): Promise<readonly SubscriptionView[]> {
     const counts = new PendingCounts({ ...this.#options, slices });
     const all = rows.map((row) => toCurrent(row, this.#options));
@@ -153,13 +148,8 @@ export class SubscriptionFinder {
     }));
   }
 
-  async #addresses(): Promise<Addresses> {
-    const nodes = (await this.#options.nodes?.coordinator.listNodes()) ?? [];
-    return new Map(nodes.map(({ id, address }) => [id, address]));
-  }
-
   /** Undefined if no member has the address `node`, so that nothing can match. */
-  #toSearch(call: SearchCall, addresses: Addresses): SubscriptionSearch | undefined {
+  #toSearch(call: SearchCall, addresses: NodeAddresses): SubscriptionSearch | undefined {
     const { groupId, state, kind: format, topic, prefix, host, owner: principal, node, failingMsMin } = call;
     const owner = [...addresses].find(([, address]) => address === node)?.[0];
     if (node !== undefined && owner === undefined) return undefined;

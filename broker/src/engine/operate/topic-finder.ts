@@ -3,13 +3,13 @@ import { parseTopicName } from "../../domain/topic-name.ts";
 import { positionZero } from "../../domain/position.ts";
 import type { Topic } from "../../domain/topic.ts";
 import { BrokerError, encodedBytes, quote } from "@stele/wire";
-import type { Pauses } from "../../lib/time-slices.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
 import { eventsOf } from "../batch-events.ts";
 import type { EventIds } from "../event-ids.ts";
 import type { Groups } from "../group.ts";
 import type { PlacedEvent } from "../placed-event.ts";
+import type { Paused } from "./paused.ts";
 import { findSequence } from "./event-bounds.ts";
 import { subscriptionsOf } from "../subscriptions-of.ts";
 import { TopicFacts } from "./topic-facts.ts";
@@ -37,11 +37,6 @@ export interface TopicFinderOptions {
   readonly clock: Clock;
   readonly groups: Groups;
   readonly eventIds: EventIds;
-}
-
-/** The pauses of the caller. */
-interface Paused {
-  readonly slices: Pauses;
 }
 
 /** Finds topics and their events. */
