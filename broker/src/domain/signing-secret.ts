@@ -1,4 +1,5 @@
 import { BrokerError } from "@stele/wire";
+import { isBase64 } from "../lib/base64.ts";
 import { isPrivateKey, privateKeyPrefix } from "../lib/private-key.ts";
 
 /** The secrets that sign the callbacks of a subscription. */
@@ -26,7 +27,6 @@ const rotationPrefix = "whrot_";
 const symmetricPrefix = "whsec_";
 /** Maximum number of characters of a secret: a prefix, and the Base64 of 64 bytes. */
 const secretCharactersMax = 94;
-const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 const forms =
   `"secret" is neither ${symmetricPrefix} with the Base64 of ${secretBytesMin} to ${secretBytesMax} bytes nor ${privateKeyPrefix} with that of an Ed25519 private key, alone or with its own public key. ` +
@@ -60,7 +60,7 @@ function hasForm(secret: string): boolean {
 function isSymmetric(secret: string): boolean {
   if (!secret.startsWith(symmetricPrefix)) return false;
   const encoded = secret.slice(symmetricPrefix.length);
-  if (!base64.test(encoded)) return false;
+  if (!isBase64(encoded)) return false;
   const bytes = Buffer.from(encoded, "base64").length;
   return bytes >= secretBytesMin && bytes <= secretBytesMax;
 }

@@ -4,6 +4,7 @@ import type { GroupId } from "./group-id.ts";
 import type { NodeId } from "./node.ts";
 import type { Position } from "./position.ts";
 import type { TopicFilter } from "./topic-filter.ts";
+import { isUuid } from "./uuid.ts";
 
 /** A subscription's identifier: a UUID in lower case, with `tenant/` before it if a client of a tenant made the subscription. */
 export type SubscriptionId = string & { readonly __brand: "SubscriptionId" };
@@ -106,13 +107,11 @@ export function isCallback(subscription: Subscription): subscription is Callback
   return subscription.delivery.kind === "webhook";
 }
 
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-
 /** Checks an identifier; upper case is folded. @throws BrokerError 100503 blank, 100505 not a UUID. */
 export function parseSubscriptionId(text: string): SubscriptionId {
   if (text.trim() === "") throw new BrokerError("subscriptionIdBlank");
   const folded = text.toLowerCase();
-  if (!uuid.test(folded)) throw new BrokerError("subscriptionIdInvalid", { details: quote(text) });
+  if (!isUuid(folded)) throw new BrokerError("subscriptionIdInvalid", { details: quote(text) });
   return folded as SubscriptionId; // Checked above.
 }
 

@@ -1,9 +1,9 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
+import { isBase64 } from "./base64.ts";
 
 /** Prefix of an asymmetric key of Standard Webhooks 1.0: Base64 of the 32 bytes of an Ed25519 private key, and optionally of its public key. */
 export const privateKeyPrefix = "whsk_";
 const privateKeyBytes: readonly number[] = [32, 64];
-const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /** Bytes before the 32 bytes of an Ed25519 private key in PKCS #8 (RFC 8410, section 7). */
 const keyHead = Buffer.from("302e020100300506032b657004220420", "hex");
@@ -31,6 +31,6 @@ function publicKeyOf(seed: Buffer): Buffer {
 function decode(secret: string): Buffer | undefined {
   if (!secret.startsWith(privateKeyPrefix)) return undefined;
   const encoded = secret.slice(privateKeyPrefix.length);
-  const bytes = base64.test(encoded) ? Buffer.from(encoded, "base64") : Buffer.alloc(0);
+  const bytes = isBase64(encoded) ? Buffer.from(encoded, "base64") : Buffer.alloc(0);
   return privateKeyBytes.includes(bytes.length) ? bytes : undefined;
 }

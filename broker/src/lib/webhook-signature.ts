@@ -1,9 +1,8 @@
 import { createHmac, sign } from "node:crypto";
+import { isBase64 } from "./base64.ts";
 import { findPrivateKey, toPrivateKey } from "./private-key.ts";
 
 const secretPrefix = "whsec_";
-const base64 =
-  /^(?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$|^[A-Za-z0-9+/]{2}==$|^[A-Za-z0-9+/]{3}=$/;
 
 export interface SignedMessage {
   readonly id: string;
@@ -26,5 +25,5 @@ export function signMessage(secret: string, { id, timestampSeconds, body }: Sign
 
 function toKey(secret: string): Buffer {
   const encoded = secret.startsWith(secretPrefix) ? secret.slice(secretPrefix.length) : "";
-  return base64.test(encoded) ? Buffer.from(encoded, "base64") : Buffer.from(secret, "utf8");
+  return encoded !== "" && isBase64(encoded) ? Buffer.from(encoded, "base64") : Buffer.from(secret, "utf8");
 }

@@ -1,6 +1,7 @@
 import { BrokerError, quote } from "@stele/wire";
 import { minOf } from "../../domain/position.ts";
 import { eventFilterOf } from "../../domain/shared-filter.ts";
+import { isUuid } from "../../domain/uuid.ts";
 import type { Pauses } from "../../lib/time-slices.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { SessionId, SessionWithFilters } from "../../ports/session-store.ts";
@@ -193,9 +194,7 @@ function matches(
   return pairs.every(([wanted, value]) => wanted === undefined || wanted === value);
 }
 
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-
 function toSessionId(text: string, problem: string): SessionId {
-  if (uuid.test(text)) return text as SessionId; // Checked.
+  if (isUuid(text)) return text as SessionId; // Checked.
   throw new BrokerError("parameterInvalid", { details: `${problem}: ${quote(text)}` });
 }
