@@ -3,6 +3,7 @@ import type { StoredRole } from "../../../domain/access-role.ts";
 import type { AccessRule } from "../../../domain/access-rule.ts";
 import type { ApiKey, ApiKeys, NumberedApiKey, StoredRoles } from "../../../ports/api-keys.ts";
 import { checksumOf } from "../../checksum.ts";
+import { createRevisions } from "./create-revisions.ts";
 import type { ApiKeySchema, ApiKeyTable } from "./sql-key-schema.ts";
 import { createRoleTables, deleteRole, putRole, readRoleMark, readRoles, type RoleMark } from "./sql-stored-roles.ts";
 import { TablesReplaced } from "./tables-replaced.ts";
@@ -234,17 +235,7 @@ async function createTables(database: Kysely<ApiKeySchema>): Promise<void> {
     .addColumn("revision", "bigint", (column) => column.notNull())
     .addColumn("checksum", "bigint", (column) => column.notNull())
     .execute();
-  await schema
-    .createTable("api_key_revisions")
-    .ifNotExists()
-    .addColumn("only", "integer", (column) => column.primaryKey().notNull())
-    .addColumn("revision", "bigint", (column) => column.notNull())
-    .execute();
-  await database
-    .insertInto("api_key_revisions")
-    .values({ only: 1, revision: 0 })
-    .onConflict((conflict) => conflict.column("only").doNothing())
-    .execute();
+  await createRevisions(database, "api_key_revisions");
 }
 
 function toRow(key: NumberedApiKey): ApiKeyTable {

@@ -4,6 +4,7 @@ import type { AccessRule } from "../../../domain/access-rule.ts";
 import { createLoopSlices } from "../../../lib/system/loop-slices.ts";
 import { inSlices } from "../../../lib/time-slices.ts";
 import { checksumOf } from "../../checksum.ts";
+import { createRevisions } from "./create-revisions.ts";
 import type { ApiKeySchema, RoleTable } from "./sql-key-schema.ts";
 
 export async function createRoleTables(database: Kysely<ApiKeySchema>): Promise<void> {
@@ -18,17 +19,7 @@ export async function createRoleTables(database: Kysely<ApiKeySchema>): Promise<
     .execute();
   // Without it, SQLite reads all rules for the sum of the checksums, several times a second.
   await schema.createIndex("access_roles_by_checksum").ifNotExists().on("access_roles").column("checksum").execute();
-  await schema
-    .createTable("access_role_revisions")
-    .ifNotExists()
-    .addColumn("only", "integer", (column) => column.primaryKey().notNull())
-    .addColumn("revision", "bigint", (column) => column.notNull())
-    .execute();
-  await database
-    .insertInto("access_role_revisions")
-    .values({ only: 1, revision: 0 })
-    .onConflict((conflict) => conflict.column("only").doNothing())
-    .execute();
+  await createRevisions(database, "access_role_revisions");
 }
 
 /** See `ApiKeys.putRole`. */

@@ -128,9 +128,7 @@ export class SqlSubscriptions {
 
   async #insertAll(groupId: GroupId, items: readonly NewSubscription[]): Promise<readonly InsertOutcome[]> {
     return this.#database.durable.transaction().execute(async (transaction) => {
-      await this.#database.lock(transaction, rollbackLock(groupId), "shared");
-      const { rows: heads } = await transaction.executeQuery(this.#queries.findGeneration.bind({ group_id: groupId }));
-      const current = heads[0]?.generation ?? 0;
+      const current = await this.#lockGeneration(transaction, groupId);
       const isValid = ({ subscription: { cursor }, generation }: NewSubscription): boolean =>
         isInIndex(cursor, { generation, current });
       const due = items.filter(isValid);
@@ -148,6 +146,13 @@ export class SqlSubscriptions {
         return rows.get(id) === item.subscription && inserted.has(id) ? "inserted" : "taken";
       });
     });
+  }
+
+  /** The generation of a group's index, which no rollback changes before the transaction ends. */
+  async #lockGeneration(transaction: Transaction<Schema>, groupId: GroupId): Promise<number> {
+    await this.#database.lock(transaction, rollbackLock(groupId), "shared");
+    const { rows } = await transaction.executeQuery(this.#queries.findGeneration.bind({ group_id: groupId }));
+    return rows[0]?.generation ?? 0;
   }
 
   /** Checks the quotas of the rows. Admits no row whose identifier is taken, so that it does not count. */
@@ -191,9 +196,7 @@ export class SqlSubscriptions {
     generation: number,
   ): ReturnType<Store["moveSubscription"]> {
     return this.#database.durable.transaction().execute(async (transaction) => {
-      await this.#database.lock(transaction, rollbackLock(groupId), "shared");
-      const { rows: heads } = await transaction.executeQuery(this.#queries.findGeneration.bind({ group_id: groupId }));
-      const current = heads[0]?.generation ?? 0;
+      const current = await this.#lockGeneration(transaction, groupId);
       if (cursor !== undefined && !isInIndex(cursor, { generation, current })) return "rolled-back";
       const change = {
         ...direct,
