@@ -6,6 +6,7 @@ import type { ForwardClock } from "../../lib/forward-clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { pause } from "../../lib/pause.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
+import { SetMap } from "../../lib/set-map.ts";
 import type { ApiKeys, NumberedApiKey } from "../../ports/api-keys.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { anonymous, type Known, type Owner, type Principal, toOwnerId } from "./caller.ts";
@@ -73,7 +74,7 @@ export class KeyRing {
   /** The principal of each connection's certificate, so that all calls of a connection have the same principal. */
   readonly #certified = new WeakMap<ClientCertificate, Principal>();
   readonly #entries = new Map<string, Entry>();
-  readonly #byOwner = new Map<Owner, Set<string>>();
+  readonly #byOwner = new SetMap<Owner, string>();
   readonly #unions = new Map<Owner, Union>();
   /** Caches one valid key for each owner: each delivery needs one, and an owner may have thousands of ended keys. */
   readonly #validIds = new Map<Owner, string>();
@@ -182,7 +183,7 @@ export class KeyRing {
   isAlive(owner: Owner): boolean {
     if (this.#lacking.has(owner)) return false;
     if (this.#isValidKeyOf(owner, this.#validIds.get(owner))) return true;
-    const found = [...(this.#byOwner.get(owner) ?? [])].findLast((id) => this.#isValidKeyOf(owner, id));
+    const found = [...this.#byOwner.get(owner)].findLast((id) => this.#isValidKeyOf(owner, id));
     if (found === undefined) this.#validIds.delete(owner);
     else this.#validIds.set(owner, found);
     return found !== undefined;
@@ -217,7 +218,7 @@ export class KeyRing {
   }
 
   #entriesOf(owner: Owner): readonly Entry[] {
-    const ids = [...(this.#byOwner.get(owner) ?? [])];
+    const ids = [...this.#byOwner.get(owner)];
     return ids.map((id) => this.#entries.get(id)).filter((entry) => entry !== undefined);
   }
 
@@ -295,11 +296,8 @@ export class KeyRing {
       this.#entries.delete(id);
       this.#expiring.delete(key, key.expiresAt ?? 0);
       this.#noteChanged(principal.id);
-      const own = this.#byOwner.get(principal.id);
-      own?.delete(id);
-      if (own?.size !== 0) continue;
-      this.#byOwner.delete(principal.id);
-      this.#unions.delete(principal.id);
+      this.#byOwner.delete(principal.id, id);
+      if (this.#byOwner.get(principal.id).size === 0) this.#unions.delete(principal.id);
     }
     this.#sweepLater();
   }
@@ -352,8 +350,7 @@ export class KeyRing {
     const rules = former?.rules ?? this.#createRules(key);
     const principal: Known = { kind: "known", id, tenant, rules, expiresAt: key.expiresAt, keyId: key.id };
     this.#entries.set(key.id, { key, principal });
-    const ids = this.#byOwner.get(id) ?? new Set();
-    this.#byOwner.set(id, ids.add(key.id));
+    this.#byOwner.add(id, key.id);
   }
 
   /** In a method of its own, so that the function keeps nothing but the key in memory. */

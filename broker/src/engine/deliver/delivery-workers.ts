@@ -1,5 +1,6 @@
 import type { GroupId } from "../../domain/group-id.ts";
 import type { CallbackSubscription, SubscriptionId } from "../../domain/subscription.ts";
+import { SetMap } from "../../lib/set-map.ts";
 import type { Pauses } from "../../lib/time-slices.ts";
 import type { Progress } from "../../ports/store.ts";
 import type { AcceptedAhead } from "./accepted-ahead.ts";
@@ -19,7 +20,7 @@ export class DeliveryWorkers {
   readonly #slices: Pauses;
   readonly #entries = new Map<SubscriptionId, WorkerEntry>();
   /** The workers by the principals of their subscriptions; the empty text for subscriptions without one. */
-  readonly #byOwner = new Map<string, Set<WorkerEntry>>();
+  readonly #byOwner = new SetMap<string, WorkerEntry>();
   /** Number of workers by group. */
   readonly #counts = new Map<GroupId, number>();
   #newOwners = new Set<string>();
@@ -40,9 +41,7 @@ export class DeliveryWorkers {
     this.#entries.set(subscription.id, entry);
     this.#count(subscription.groupId, 1);
     const owner = subscription.principal ?? "";
-    const owned = this.#byOwner.get(owner);
-    if (owned === undefined) this.#byOwner.set(owner, new Set([entry]));
-    else owned.add(entry);
+    this.#byOwner.add(owner, entry);
     this.#newOwners.add(owner);
     worker.start();
   }
@@ -85,7 +84,7 @@ export class DeliveryWorkers {
 
   /** The workers of one owner; pass the empty text for subscriptions without one. */
   ofOwner(owner: string): Iterable<WorkerEntry> {
-    return this.#byOwner.get(owner) ?? [];
+    return this.#byOwner.get(owner);
   }
 
   /** The owners of workers that were added since the last call. */
@@ -105,9 +104,7 @@ export class DeliveryWorkers {
     const { id, groupId, principal: owner = "" } = entry.subscription;
     this.#entries.delete(id);
     this.#count(groupId, -1);
-    const owned = this.#byOwner.get(owner);
-    owned?.delete(entry);
-    if (owned?.size === 0) this.#byOwner.delete(owner);
+    this.#byOwner.delete(owner, entry);
     entry.worker.feed.close();
   }
 

@@ -3,6 +3,7 @@ import { ForwardClock } from "../../lib/forward-clock.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Access } from "../access/access.ts";
 import { type ChangedOwners, type Owner, ownerOf } from "../access/caller.ts";
+import { SetMap } from "../../lib/set-map.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { EngineLimits } from "../limits.ts";
 import { type Connected, isStillAdmitted, willBytes } from "./connected.ts";
@@ -21,7 +22,7 @@ export class ConnectedOwners {
   /** Wills of connected sessions, and of those that attach. */
   readonly wills: WillMemory;
   readonly #time: ForwardClock;
-  readonly #byOwner = new Map<Owner, Set<Connected>>();
+  readonly #byOwner = new SetMap<Owner, Connected>();
   readonly #expiring = new DueBuckets<Connected>();
   readonly #slices: TimeSlices;
   /** Sessions that get nothing more, and whose connections are about to end. */
@@ -36,21 +37,15 @@ export class ConnectedOwners {
   }
 
   add(known: Connected): void {
-    const owner = ownerOf(known.principal);
-    const owned = this.#byOwner.get(owner);
-    if (owned === undefined) this.#byOwner.set(owner, new Set([known]));
-    else owned.add(known);
+    this.#byOwner.add(ownerOf(known.principal), known);
     this.wills.add(known.principal, willBytes(known.will));
     this.#watchExpiry(known);
   }
 
   delete(known: Connected): void {
     this.#ending.delete(known);
-    const owner = ownerOf(known.principal);
-    const owned = this.#byOwner.get(owner);
-    owned?.delete(known);
+    this.#byOwner.delete(ownerOf(known.principal), known);
     this.wills.add(known.principal, -willBytes(known.will));
-    if (owned?.size === 0) this.#byOwner.delete(owner);
     const expiresAt = expiryOf(known);
     if (expiresAt !== undefined) this.#expiring.delete(known, expiresAt);
   }
@@ -59,12 +54,12 @@ export class ConnectedOwners {
   check(changed: ChangedOwners): void {
     const owners = changed === "all" ? [...this.#byOwner.keys()] : changed;
     for (const owner of owners) {
-      for (const known of this.#byOwner.get(owner) ?? []) this.#check(known);
+      for (const known of this.#byOwner.get(owner)) this.#check(known);
     }
     for (const known of this.#expiring.takeDue(this.#time.now())) {
       this.#check(known);
       // If the bucket was due, but not yet the session's credential, check again later.
-      if (this.#byOwner.get(ownerOf(known.principal))?.has(known) === true) this.#watchExpiry(known);
+      if (this.#byOwner.get(ownerOf(known.principal)).has(known)) this.#watchExpiry(known);
     }
   }
 

@@ -5,6 +5,7 @@ import { Cancellation, type CancelSignal } from "../../../lib/cancellation.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
 import { pause } from "../../../lib/pause.ts";
+import { SetMap } from "../../../lib/set-map.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { endsAt, type SessionId, type SessionKey, type StoredSession } from "../../../ports/session-store.ts";
 import type { Store } from "../../../ports/store.ts";
@@ -46,7 +47,7 @@ export class SessionSweeper {
   readonly #log: BoundedLog;
   readonly #first = new Map<GroupId, Promise<void>>();
   /** Sessions that this node may still have taken, by group: a call of the store failed or was refused. No other node ends a taken session. */
-  readonly #mayBeTaken = new Map<GroupId, Set<SessionId>>();
+  readonly #mayBeTaken = new SetMap<GroupId, SessionId>();
   /** Sessions that this node settles or ends now, and so may have taken. */
   readonly #underWay = new Set<SessionId>();
 
@@ -280,21 +281,18 @@ export class SessionSweeper {
   }
 
   #noteTaken(groupId: GroupId, { id }: SessionKey): void {
-    const noted = this.#mayBeTaken.get(groupId);
-    if (noted === undefined) this.#mayBeTaken.set(groupId, new Set([id]));
-    else noted.add(id);
+    this.#mayBeTaken.add(groupId, id);
   }
 
   /** Gives sessions back that this node has taken and not ended, so that a sweep finds them again. @throws what the store throws. */
   async #giveBack(groupId: GroupId): Promise<void> {
     const { store, nodeId } = this.#parts;
-    const noted = this.#mayBeTaken.get(groupId) ?? [];
-    for (const id of noted) {
+    for (const id of this.#mayBeTaken.get(groupId)) {
       const found = (await store.sessions.findSession(id))?.session;
       const isTaken = found?.owner !== undefined && found.owner === nodeId() && found.detachedAt !== undefined;
       if (found !== undefined && isTaken && !this.#underWay.has(id))
         await store.sessions.takeDueSession(found, undefined);
-      this.#mayBeTaken.get(groupId)?.delete(id);
+      this.#mayBeTaken.delete(groupId, id);
     }
   }
 

@@ -1,5 +1,6 @@
 import { Cancellation, type CancelSignal } from "../../../lib/cancellation.ts";
 import { pause } from "../../../lib/pause.ts";
+import { SetMap } from "../../../lib/set-map.ts";
 import type { Clock } from "../../../ports/clock.ts";
 
 export interface WillTriesParts {
@@ -38,7 +39,7 @@ export class WillTries {
   readonly #parts: WillTriesParts;
   #bytes = 0;
   /** Wills of sessions that were only in memory, by the name of the session. */
-  readonly #waiting = new Map<string, Set<Waiting>>();
+  readonly #waiting = new SetMap<string, Waiting>();
 
   constructor(parts: WillTriesParts) {
     this.#parts = parts;
@@ -48,7 +49,7 @@ export class WillTries {
   async run({ bytes, name, delayMs }: TriedWill, publish: () => Promise<boolean>): Promise<boolean> {
     const dueAt = this.#parts.clock.monotonic() + delayMs;
     const waiting: Waiting = { dueAt, isDropped: false, wake: new Cancellation() };
-    this.#add(name, waiting);
+    if (name !== undefined) this.#waiting.add(name, waiting);
     try {
       if (await publish()) return true;
       if (this.#bytes + bytes > retriedWillBytesMax) return false;
@@ -57,7 +58,7 @@ export class WillTries {
       this.#bytes -= bytes;
       return isSettled;
     } finally {
-      this.#delete(name, waiting);
+      if (name !== undefined) this.#waiting.delete(name, waiting);
     }
   }
 
@@ -67,7 +68,7 @@ export class WillTries {
    */
   returned(name: string): void {
     const now = this.#parts.clock.monotonic();
-    for (const waiting of this.#waiting.get(name) ?? []) {
+    for (const waiting of this.#waiting.get(name)) {
       waiting.isDropped ||= now < waiting.dueAt;
       waiting.wake.abort();
     }
@@ -82,19 +83,5 @@ export class WillTries {
       if (await publish()) return true;
     }
     return waiting.isDropped;
-  }
-
-  #add(name: string | undefined, waiting: Waiting): void {
-    if (name === undefined) return;
-    const others = this.#waiting.get(name);
-    if (others === undefined) this.#waiting.set(name, new Set([waiting]));
-    else others.add(waiting);
-  }
-
-  #delete(name: string | undefined, waiting: Waiting): void {
-    if (name === undefined) return;
-    const others = this.#waiting.get(name);
-    others?.delete(waiting);
-    if (others?.size === 0) this.#waiting.delete(name);
   }
 }
