@@ -10,10 +10,6 @@ export class Lru<Key, Value> {
     this.#weightMax = limits.weightMax ?? Number.POSITIVE_INFINITY;
   }
 
-  get size(): number {
-    return this.#entries.size;
-  }
-
   get(key: Key): Value | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
@@ -34,10 +30,6 @@ export class Lru<Key, Value> {
     if (entry === undefined) return;
     this.#entries.delete(key);
     this.#weight -= entry.weight;
-  }
-
-  keys(): IterableIterator<Key> {
-    return this.#entries.keys();
   }
 
   #shrink(): void {
