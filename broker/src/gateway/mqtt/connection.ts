@@ -94,15 +94,8 @@ export class Connection {
     this.#silence = setTimeout(() => this.#end("no CONNECT in time (mqttConnectTimeoutMs)"), settings.connectTimeoutMs);
   }
 
-  /** Sends the reason to a client of 5.0 whose CONNECT was accepted, and closes. */
-  end(reasonCode: number): void {
-    this.#parts.metrics.answered("disconnect", reasonCode);
-    if (this.#opened?.version === 5) this.#write(encodeReasoned("disconnect", reasonCode));
-    this.#close(false);
-  }
-
   endByStop(): void {
-    this.end(reason.shuttingDown);
+    this.#disconnect(reason.shuttingDown);
   }
 
   get #keptBytes(): number {
@@ -359,12 +352,19 @@ export class Connection {
 
   #end(why: string, reasonCode = PROTOCOL_ERROR): void {
     this.#parts.log.info("MQTT connection ended", { reason: why, ...this.#toNames() });
-    this.end(reasonCode);
+    this.#disconnect(reasonCode);
+  }
+
+  /** Sends the reason to a client of 5.0 whose CONNECT was accepted, and closes. */
+  #disconnect(reasonCode: number): void {
+    this.#parts.metrics.answered("disconnect", reasonCode);
+    if (this.#opened?.version === 5) this.#write(encodeReasoned("disconnect", reasonCode));
+    this.#close(false);
   }
 
   #endBy(why: EndReason): void {
     const text = endReasonTexts[why];
-    if (text === undefined) this.end(endReasonCodes[why]);
+    if (text === undefined) this.#disconnect(endReasonCodes[why]);
     else this.#end(text, endReasonCodes[why]);
   }
 
