@@ -178,7 +178,7 @@ const blockedPort = "bad port";
 const plainCodes = /^ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/;
 
 /** The error for a request without an answer; the reason of `signal` if the signal is aborted. */
-export function toUnanswered(
+function toUnanswered(
   error: unknown,
   { url, signal }: { readonly url: string; readonly signal: AbortSignal | undefined },
 ): unknown {

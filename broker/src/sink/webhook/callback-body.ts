@@ -9,7 +9,7 @@ const jsonType = { "content-type": "application/json" };
 const envelopeBytes = 1_024;
 
 /** The form of callbacks to a subscription. A signature covers only the body, so a signed CloudEvent has its attributes in the body. */
-export function formOf({ options, secret }: CallbackTarget): EventForm {
+function formOf({ options, secret }: CallbackTarget): EventForm {
   const form = options?.form ?? "interface";
   return form === "cloudevents-binary" && secret !== undefined ? "cloudevents" : form;
 }

@@ -46,7 +46,7 @@ export interface AsyncMessage {
 export const anyBytes: JsonSchema = { description: "The content of the event, byte for byte." };
 
 /** A schema in the dialect of AsyncAPI 3.0, which is a superset of JSON Schema draft 7. */
-export function toAsyncSchema(schema: z.ZodType): JsonSchema {
+function toAsyncSchema(schema: z.ZodType): JsonSchema {
   return toJsonSchema(schema, "draft-7");
 }
 

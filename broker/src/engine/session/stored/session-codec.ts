@@ -86,7 +86,7 @@ export function outsideOf({ window, retained }: Pick<SessionProgress, "window" |
 }
 
 /** The state of a new session. */
-export function noProgress(): SessionProgress {
+function noProgress(): SessionProgress {
   return { window: new DeliveryWindow(), retained: [], isSuspended: false };
 }
 

@@ -112,7 +112,7 @@ export class SessionSweeper {
   async #publishUnkept(former: StoredSession): Promise<void> {
     // No name: the will is due, so the return of its client must not drop it.
     const tried = { bytes: former.will?.length ?? 0, delayMs: 0 };
-    const isPublished = await this.#tries.run(tried, () => this.publishWill(former));
+    const isPublished = await this.#tries.run(tried, () => this.#publishWill(former));
     if (!isPublished) this.#log.warn("will not published", { sessionId: former.id });
     // If the session had no connection, a sweep of another node may be about to publish the will too: then its name stays.
     else if (former.detachedAt === undefined) this.#forgetWill(former);
@@ -136,7 +136,7 @@ export class SessionSweeper {
   }
 
   /** Publishes the will of a session. Returns whether the will is settled. Never rejects: a will that cannot be read must not delay its session's end. */
-  async publishWill(session: StoredSession): Promise<boolean> {
+  async #publishWill(session: StoredSession): Promise<boolean> {
     const { wills, logger } = this.#parts;
     const { will, principal } = session;
     if (will === undefined) return true;
@@ -240,7 +240,7 @@ export class SessionSweeper {
 
   /** Publishes the will of a session that this node has taken. If the will's fate is unknown, gives the session back, and a later sweep finds out. */
   async #publishTaken(taken: StoredSession): Promise<boolean> {
-    const isSettled = await this.publishWill(taken);
+    const isSettled = await this.#publishWill(taken);
     if (!isSettled) await this.#parts.store.sessions.takeDueSession(taken, undefined);
     return isSettled;
   }
