@@ -8,6 +8,7 @@ import { endOfBlock, type Position, positionZero } from "../../domain/position.t
 import type { AttemptOutcome, Notification } from "../../ports/sink.ts";
 import { eventsOf } from "../batch-events.ts";
 import type { SubscriptionOrder } from "../operate/calls.ts";
+import { MessageDelays } from "../testing/message-delays.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { applyTrouble, nodeTroubles } from "../testing/node-troubles.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
@@ -324,21 +325,19 @@ async function checkOrder(world: World): Promise<void> {
 }
 
 async function check({ steps, delaysMs, answers }: History): Promise<void> {
-  let isSlow = false;
-  let messages = 0;
-  const delayMs = (): number => (isSlow ? (delaysMs[(messages += 1) % delaysMs.length] ?? 0) : 0);
+  const delays = new MessageDelays(delaysMs);
   const cluster = await TestCluster.start(nodesMax, {
-    delayMs,
+    delayMs: delays.next,
     limits: { feedEventsMax: 4, readBatchesMax: 2, retryDelayMsMax: 2_000 },
   });
   const world = new World(cluster, answers);
   await world.begin();
-  isSlow = true;
+  delays.isOn = true;
   for (const one of steps) {
     await world.take(one);
     expect(await findMissing(world, false)).toEqual([]);
   }
-  isSlow = false;
+  delays.isOn = false;
   await world.finish();
   expect(await findMissing(world, true)).toEqual([]);
   await checkOrder(world);

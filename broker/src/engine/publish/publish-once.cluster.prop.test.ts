@@ -2,6 +2,7 @@ import { decodeEvents, formatEventId, topicDigest } from "@stele/wire";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { PublishOutcome } from "../broker.ts";
+import { MessageDelays } from "../testing/message-delays.ts";
 import { applyTrouble, nodeTroubles } from "../testing/node-troubles.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
@@ -182,16 +183,14 @@ class World {
 }
 
 async function check({ steps, delaysMs }: History): Promise<void> {
-  let isSlow = false;
-  let messages = 0;
-  const delayMs = (): number => (isSlow ? (delaysMs[(messages += 1) % delaysMs.length] ?? 0) : 0);
-  const cluster = await TestCluster.start(nodesMax, { delayMs });
+  const delays = new MessageDelays(delaysMs);
+  const cluster = await TestCluster.start(nodesMax, { delayMs: delays.next });
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
   await cluster.clock.advance(1_000);
   const world = new World(cluster);
-  isSlow = true;
+  delays.isOn = true;
   for (const one of steps) await world.take(one);
-  isSlow = false;
+  delays.isOn = false;
   const answers = await world.finish();
   const published = world.published();
   for (const key of world.usedKeys) {

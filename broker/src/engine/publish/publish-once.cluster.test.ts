@@ -1,8 +1,9 @@
-import { BrokerError, decodeEvents } from "@stele/wire";
+import { BrokerError } from "@stele/wire";
 import fc from "fast-check";
 import { afterEach, expect, it } from "vitest";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { PublishCall, PublishOutcome } from "../broker.ts";
+import { contentsOnChain } from "../testing/contents-on-chain.ts";
 import { TestCluster, type TestClusterOptions } from "../testing/test-cluster.ts";
 
 let cluster: TestCluster;
@@ -57,19 +58,11 @@ async function sendUntilAnswered(key: string): Promise<readonly string[]> {
   throw new Error(`not every node has an answer for ${key}`);
 }
 
-/** Contents on the chain, in order. */
-function published(): readonly string[] {
-  const { chain } = cluster;
-  const entries = Array.from({ length: chain.head + 1 }, (_, number) => chain.find(number)?.entries ?? []).flat();
-  const batches = entries.flatMap((entry) => (entry.kind === "events-committed" ? decodeEvents(entry.events) : []));
-  return batches.map(({ content }) => new TextDecoder().decode(content));
-}
-
 /** Expects that a publish of "k" was refused, and that a repeat at node 1 publishes it once. */
 async function expectRepeatable(refused: ReturnType<typeof submit>): Promise<void> {
   expect(refused.outcome).toMatchObject({ status: "REFUSED" });
   expect(await send(1, "k", 5_000)).toMatchObject({ status: "SUCCESS" });
-  expect(published()).toEqual(["w0", "w1", "k"]);
+  expect(contentsOnChain(cluster)).toEqual(["w0", "w1", "k"]);
 }
 
 it("a repeat at another node returns the same event", async () => {
@@ -77,7 +70,7 @@ it("a repeat at another node returns the same event", async () => {
   const first = await send(0, "k");
   expect(first).toMatchObject({ status: "SUCCESS" });
   expect(await send(1, "k")).toEqual(first);
-  expect(published()).toEqual(["k"]);
+  expect(contentsOnChain(cluster)).toEqual(["k"]);
 });
 
 it("the same key at three nodes at once gives one event", async () => {
@@ -87,7 +80,7 @@ it("the same key at three nodes at once gives one event", async () => {
   const [first] = answers;
   expect(first?.outcome).toMatchObject({ status: "SUCCESS" });
   for (const { outcome } of answers) expect(outcome).toEqual(first?.outcome);
-  expect(published()).toEqual(["k"]);
+  expect(contentsOnChain(cluster)).toEqual(["k"]);
 });
 
 it("a repeat of a publish whose node died after recording the key waits until the death is known, then publishes", async () => {
@@ -98,11 +91,11 @@ it("a repeat of a publish whose node died after recording the key waits until th
   const early = submit(1, "k");
   await cluster.clock.advance(3_000);
   expect(early.outcome).toBeUndefined();
-  expect(published()).toEqual(["w0", "w1"]);
+  expect(contentsOnChain(cluster)).toEqual(["w0", "w1"]);
   await cluster.clock.advance(20_000);
   expect(early.outcome).toMatchObject({ status: "SUCCESS" });
   expect(await send(1, "k")).toEqual(early.outcome);
-  expect(published()).toEqual(["w0", "w1", "k"]);
+  expect(contentsOnChain(cluster)).toEqual(["w0", "w1", "k"]);
 });
 
 it("a node that freezes between recording a key and publishing does not publish if another node has published with that key meanwhile", async () => {
@@ -116,7 +109,7 @@ it("a node that freezes between recording a key and publishing does not publish 
   cluster.node(0).gate.resume();
   await cluster.clock.advance(70_000);
   expect(slept.outcome).toMatchObject({ status: "REFUSED" });
-  expect(published()).toEqual(["w0", "w1", "k"]);
+  expect(contentsOnChain(cluster)).toEqual(["w0", "w1", "k"]);
   expect(await send(0, "k")).toEqual(repeat);
   expect(await send(1, "k")).toEqual(repeat);
 });
@@ -146,7 +139,7 @@ it("a publish that was refused because its node does not reach the chain succeed
   isReached = false;
   expect(await send(0, "k")).toMatchObject({ status: "REFUSED" });
   expect(await send(1, "k", 5_000)).toMatchObject({ status: "SUCCESS" });
-  expect(published()).toEqual(["k"]);
+  expect(contentsOnChain(cluster)).toEqual(["k"]);
 });
 
 it("a publish that the chain refused while the store was away succeeds at another node", async () => {
@@ -221,7 +214,7 @@ it("publishes an event once if a client repeats the request while its node frees
   expect(first).toMatchObject({ status: "SUCCESS" });
   await cluster.clock.advance(5_000);
   expect(await send(1, "k")).toEqual(first);
-  expect(published()).toEqual(["w0", "w1", "k"]);
+  expect(contentsOnChain(cluster)).toEqual(["w0", "w1", "k"]);
 });
 
 type Step =
@@ -281,7 +274,7 @@ it("each key gives one event while nodes die, freeze and are cut off", async () 
       for (const eventId of await sendUntilAnswered(key)) ids.add(eventId);
       expect(ids.size).toBe(1);
     }
-    expect(published().toSorted()).toEqual(["k1", "k2", "k3"]);
+    expect(contentsOnChain(cluster).toSorted()).toEqual(["k1", "k2", "k3"]);
     await cluster.stopAll();
   });
   await fc.assert(run, { numRuns: Number(process.env["PROPERTY_RUNS"] ?? "6") });

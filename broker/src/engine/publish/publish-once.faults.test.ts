@@ -1,4 +1,3 @@
-import { decodeEvents } from "@stele/wire";
 import { expect, it } from "vitest";
 import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
 import type { Store } from "../../ports/store.ts";
@@ -7,6 +6,7 @@ import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { createSqlStore } from "../../store/sql/sql-store.ts";
 import { migratedFile } from "../../store/sql/migrations/migrated-file.contract.ts";
 import type { PublishOutcome } from "../broker.ts";
+import { contentsOnChain } from "../testing/contents-on-chain.ts";
 import type { CalledBroker } from "../testing/as-caller.ts";
 import { type Fault, faults, FaultyPorts } from "../testing/faulty-ports.ts";
 import { startOnFaultyPorts } from "../testing/start-on-faulty-ports.ts";
@@ -42,16 +42,6 @@ class World {
     }
     await this.clock.advance(answerMsMax);
     return outcomes;
-  }
-
-  /** Contents on the chain, in order. */
-  published(): readonly string[] {
-    const entries = Array.from(
-      { length: this.chain.head + 1 },
-      (_, number) => this.chain.find(number)?.entries ?? [],
-    ).flat();
-    const batches = entries.flatMap((entry) => (entry.kind === "events-committed" ? decodeEvents(entry.events) : []));
-    return batches.map(({ content }) => new TextDecoder().decode(content));
   }
 
   #nextUuid(): string {
@@ -90,7 +80,7 @@ async function runWithFault(createStore: () => Promise<Store>, at: number, fault
   for (const [key, ids] of answered) {
     expect([key, ids.size], `${fault}, call ${at}`).toEqual([key, 1]);
   }
-  expect(world.published().toSorted()).toEqual(keys);
+  expect(contentsOnChain(world).toSorted()).toEqual(keys);
   const stopped = broker.stop(0);
   await world.clock.advance(1_000);
   if (!ports.isDead) await stopped;

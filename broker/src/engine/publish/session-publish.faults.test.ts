@@ -1,9 +1,9 @@
-import { decodeEvents } from "@stele/wire";
 import { expect, it } from "vitest";
 import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { PublishOutcome } from "../broker.ts";
+import { contentsOnChain } from "../testing/contents-on-chain.ts";
 import type { CalledBroker } from "../testing/as-caller.ts";
 import { faults, FaultyPorts } from "../testing/faulty-ports.ts";
 import { startOnFaultyPorts } from "../testing/start-on-faulty-ports.ts";
@@ -70,14 +70,6 @@ class World {
     for (let waited = 0; waited < answerMsMax && !isDone(); waited += 100) await this.clock.advance(100);
   }
 
-  /** Contents on the chain, in order. */
-  published(): readonly string[] {
-    const numbers = Array.from({ length: this.chain.head + 1 }, (_, number) => number);
-    const entries = numbers.flatMap((number) => this.chain.find(number)?.entries ?? []);
-    const events = entries.flatMap((entry) => (entry.kind === "events-committed" ? decodeEvents(entry.events) : []));
-    return events.map(({ content }) => new TextDecoder().decode(content));
-  }
-
   #nextUuid(): string {
     this.#uuids += 1;
     return `00000000-0000-4000-8000-${String(this.#uuids).padStart(12, "0")}`;
@@ -110,7 +102,7 @@ async function runWithFault(at: number, fault: (typeof faults)[number]): Promise
     await repeat(() => world.release(broker, message[0]));
     await repeat(() => world.release(broker, message[0]));
   }
-  expect(world.published(), `${fault}, call ${at}`).toEqual(messages.map(([, text]) => text));
+  expect(contentsOnChain(world), `${fault}, call ${at}`).toEqual(messages.map(([, text]) => text));
   return ports.calls >= at;
 }
 
@@ -129,12 +121,12 @@ it("keeps the order of messages if the identifier of one was used before and not
   const keys = ["3", "1", "2"];
   const accepted = await Promise.all(keys.map((key) => world.publish(broker, [key, `again ${key}`])));
   expect(accepted).toEqual([true, true, true]);
-  expect(world.published()).toEqual(["one", ...keys.map((key) => `again ${key}`)]);
+  expect(contentsOnChain(world)).toEqual(["one", ...keys.map((key) => `again ${key}`)]);
 });
 
 it("publishes a new message under a packet identifier that its client forgot to release", async () => {
   const world = new World();
   const broker = await world.startWithoutFaults();
   for (const text of ["one", "two", "two", "one"]) expect(await world.publish(broker, ["1", text])).toBe(true);
-  expect(world.published()).toEqual(["one", "two", "one"]);
+  expect(contentsOnChain(world)).toEqual(["one", "two", "one"]);
 });

@@ -1,6 +1,6 @@
-import { decodeEvents } from "@stele/wire";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Attachment, PublishOutcome } from "../broker.ts";
+import { contentsOnChain } from "../testing/contents-on-chain.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
@@ -43,12 +43,9 @@ async function expectFenced(first: Attachment, late: Promise<PublishOutcome>): P
   expect(await cluster.run(send(0, first, "one"))).toMatchObject({ status: "TIMEOUT" });
 }
 
-/** Contents on the chain, in order. */
+/** Contents on the chain, in order, without those of the set-up. */
 function published(): readonly string[] {
-  const { chain } = cluster;
-  const entries = Array.from({ length: chain.head + 1 }, (_, number) => chain.find(number)?.entries ?? []).flat();
-  const events = entries.flatMap((entry) => (entry.kind === "events-committed" ? decodeEvents(entry.events) : []));
-  return events.map(({ content }) => new TextDecoder().decode(content)).filter((text) => text !== "warm");
+  return contentsOnChain(cluster).filter((text) => text !== "warm");
 }
 
 it("a node that reads a publish late does not repeat it after the client has published and released it at another node", async () => {

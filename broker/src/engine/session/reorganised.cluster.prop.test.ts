@@ -6,6 +6,7 @@ import { endOfBlock, positionZero } from "../../domain/position.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { eventsOf } from "../batch-events.ts";
 import type { Attachment } from "../broker.ts";
+import { MessageDelays } from "../testing/message-delays.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
@@ -297,16 +298,14 @@ class World {
 
 /** Runs a history. Returns the events that a client missed. */
 async function run({ steps, delaysMs }: History): Promise<readonly string[]> {
-  let isSlow = false;
-  let messages = 0;
-  const delayMs = (): number => (isSlow ? (delaysMs[(messages += 1) % delaysMs.length] ?? 0) : 0);
-  const cluster = await TestCluster.start(nodesMax, { delayMs });
+  const delays = new MessageDelays(delaysMs);
+  const cluster = await TestCluster.start(nodesMax, { delayMs: delays.next });
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
   await cluster.clock.advance(1_000);
   const world = new World(cluster);
-  isSlow = true;
+  delays.isOn = true;
   for (const one of steps) await world.take(one);
-  isSlow = false;
+  delays.isOn = false;
   await world.recover();
   const onChain = await world.onChain();
   const missing = world.clients.flatMap((client) => client.missing(onChain));

@@ -4,8 +4,10 @@ import type { Ticket } from "../../domain/delivery-window.ts";
 import type { QoS } from "../../domain/session-filter.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import type { Attachment, PublishCall, PublishOutcome } from "../broker.ts";
+import { MessageDelays } from "../testing/message-delays.ts";
 import type { CalledBroker } from "../testing/as-caller.ts";
-import { applyTrouble, contentsOnChain, type NodeTrouble } from "../testing/node-troubles.ts";
+import { contentsOnChain } from "../testing/contents-on-chain.ts";
+import { applyTrouble, type NodeTrouble } from "../testing/node-troubles.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 import type { Delivery, EndReason, Peer } from "./peer.ts";
 
@@ -271,18 +273,19 @@ it(
   async () => {
     await fc.assert(
       fc.asyncProperty(history, async ({ steps, qos, delaysMs, gapsMs }) => {
-        let messages = 0;
-        let isSlow = false;
-        const delayMs = (): number => (isSlow ? (delaysMs[(messages += 1) % delaysMs.length] ?? 0) : 0);
-        const cluster = await TestCluster.start(nodesMax, { delayMs, limits: { feedEventsMax: 3, readBatchesMax: 2 } });
+        const delays = new MessageDelays(delaysMs);
+        const cluster = await TestCluster.start(nodesMax, {
+          delayMs: delays.next,
+          limits: { feedEventsMax: 3, readBatchesMax: 2 },
+        });
         const world = new World(cluster);
         await world.begin(qos);
-        isSlow = true;
+        delays.isOn = true;
         for (const [index, one] of steps.entries()) {
           await world.take(one);
           await cluster.clock.advance(gapsMs[index % gapsMs.length] ?? 0);
         }
-        isSlow = false;
+        delays.isOn = false;
         await world.finish();
         const onChain = contentsOnChain(cluster);
         expect(onChain).toEqual(world.publisher.published);

@@ -1,4 +1,3 @@
-import { decodeEvents } from "@stele/wire";
 import type { TestCluster, TestNode } from "./test-cluster.ts";
 
 export type NodeTrouble = "kill" | "launch" | "halt" | "resume" | "refuse" | "silence" | "heal";
@@ -33,11 +32,4 @@ export function applyTrouble(cluster: TestCluster, kind: NodeTrouble, at: number
   else if (kind === "silence") gate.cut("silent");
   else if (kind === "heal") gate.heal();
   return found;
-}
-
-/** Contents on the chain, in order. */
-export function contentsOnChain({ chain }: TestCluster): readonly string[] {
-  const entries = Array.from({ length: chain.head + 1 }, (_, number) => chain.find(number)?.entries ?? []).flat();
-  const batches = entries.flatMap((entry) => (entry.kind === "events-committed" ? decodeEvents(entry.events) : []));
-  return batches.map(({ content }) => new TextDecoder().decode(content));
 }

@@ -1,8 +1,9 @@
-import { decodeEvents } from "@stele/wire";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { Attachment } from "../../engine/broker.ts";
 import type { EndReason, Peer } from "../../engine/session/peer.ts";
+import { MessageDelays } from "../../engine/testing/message-delays.ts";
+import { contentsOnChain } from "../../engine/testing/contents-on-chain.ts";
 import { testCaller } from "../../engine/testing/as-caller.ts";
 import { TestCluster } from "../../engine/testing/test-cluster.ts";
 import type { PublishPacket } from "./codec/packet.ts";
@@ -167,23 +168,16 @@ class Connection implements Peer {
   }
 }
 
-function contentsOf({ chain }: TestCluster): readonly string[] {
-  const entries = Array.from({ length: chain.head + 1 }, (_, number) => chain.find(number)?.entries ?? []).flat();
-  const batches = entries.flatMap((entry) => (entry.kind === "events-committed" ? decodeEvents(entry.events) : []));
-  return batches.map(({ content }) => new TextDecoder().decode(content));
-}
-
 it(
   "commits the QoS 2 messages of a client once and in order, whichever nodes it uses and however the nodes lose the store",
   async () => {
     await fc.assert(
       fc.asyncProperty(history, async ({ steps, delaysMs }) => {
-        let [messages, isSlow] = [0, false];
-        const delayMs = (): number => (isSlow ? (delaysMs[(messages += 1) % delaysMs.length] ?? 0) : 0);
-        const cluster = await TestCluster.start(nodesMax, { delayMs });
+        const delays = new MessageDelays(delaysMs);
+        const cluster = await TestCluster.start(nodesMax, { delayMs: delays.next });
         await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
         const publisher = new Publisher(cluster);
-        isSlow = true;
+        delays.isOn = true;
         await publisher.connect(0);
         for (const one of steps) {
           if (one.kind === "publish") for (let count = 0; count < one.count; count += 1) publisher.publish();
@@ -200,14 +194,14 @@ it(
           }
           await cluster.clock.advance(10);
         }
-        isSlow = false;
+        delays.isOn = false;
         await cluster.recover(nodesMax, 2 * goneMs);
         for (let tries = 0; !publisher.isIdle && tries < 10; tries += 1) {
           await publisher.connect(tries % nodesMax);
           await cluster.clock.advance(goneMs);
         }
         expect(publisher.isIdle).toBe(true);
-        expect(contentsOf(cluster)).toEqual([...publisher.sent]);
+        expect(contentsOnChain(cluster)).toEqual([...publisher.sent]);
         await cluster.stopAll();
       }),
       { numRuns: runs },

@@ -5,6 +5,7 @@ import type { Ticket } from "../../../domain/delivery-window.ts";
 import { parseTopicFilter } from "../../../domain/topic-filter.ts";
 import { topicAddress } from "../../../ledger/memory/memory-chain.ts";
 import type { Attachment } from "../../broker.ts";
+import { MessageDelays } from "../../testing/message-delays.ts";
 import { applyTrouble, type NodeTrouble, nodeTroubles } from "../../testing/node-troubles.ts";
 import { TestCluster, type TestNode } from "../../testing/test-cluster.ts";
 import type { Delivery, Peer } from "../peer.ts";
@@ -319,16 +320,17 @@ const numberOf = (text: string): number => Math.abs(Number(text.split(" ")[1]));
 const removes = (text: string): boolean => text.includes(" -");
 
 async function check({ steps, mayReorganise, delaysMs }: History): Promise<void> {
-  let isSlow = false;
-  let messages = 0;
-  const delayMs = (): number => (isSlow ? (delaysMs[(messages += 1) % delaysMs.length] ?? 0) : 0);
-  const cluster = await TestCluster.start(nodesMax, { delayMs, limits: { feedEventsMax: 3, readBatchesMax: 2 } });
+  const delays = new MessageDelays(delaysMs);
+  const cluster = await TestCluster.start(nodesMax, {
+    delayMs: delays.next,
+    limits: { feedEventsMax: 3, readBatchesMax: 2 },
+  });
   for (const topic of topics) await cluster.run(cluster.node(0).broker.open({ topic, groupId: undefined }));
   await cluster.clock.advance(1_000);
   const world = new World(cluster);
-  isSlow = true;
+  delays.isOn = true;
   for (const one of steps) if (mayReorganise || one.kind !== "reorganise") await world.take(one);
-  isSlow = false;
+  delays.isOn = false;
   await world.finish();
   const newest = world.newest();
   // After reorgs, skip these checks: tickets may have been reused, and clients may have retained events that a reorg removed.

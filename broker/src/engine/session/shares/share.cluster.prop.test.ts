@@ -4,6 +4,7 @@ import { expect, it } from "vitest";
 import type { Ticket } from "../../../domain/delivery-window.ts";
 import { parseTopicFilter, type TopicFilter } from "../../../domain/topic-filter.ts";
 import type { Attachment } from "../../broker.ts";
+import { MessageDelays } from "../../testing/message-delays.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestCluster } from "../../testing/test-cluster.ts";
 
@@ -202,10 +203,8 @@ class Client {
 
 /** Runs a history. Returns the events of the final chain that no connected member acknowledged, and those that nobody acknowledged. */
 async function run({ qos, begin: placed, steps, delaysMs }: History) {
-  let isSlow = false;
-  let messages = 0;
-  const delayMs = (): number => (isSlow ? (delaysMs[(messages += 1) % delaysMs.length] ?? 0) : 0);
-  const cluster = await TestCluster.start(nodesMax, { delayMs });
+  const delays = new MessageDelays(delaysMs);
+  const cluster = await TestCluster.start(nodesMax, { delayMs: delays.next });
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
   // The anchor is disconnected most of the time, and keeps the share alive.
   const anchor = new Client("anchor", qos);
@@ -264,7 +263,7 @@ async function run({ qos, begin: placed, steps, delaysMs }: History) {
   const lose = (index: number): void => {
     for (const client of everybody) if (client.node === index) client.lose();
   };
-  isSlow = true;
+  delays.isOn = true;
   for (const one of placed) if (one !== null) await clients[one.who]?.attach(cluster, one.node, 2);
   for (const one of steps) {
     const client = "who" in one ? clients[one.who] : undefined;
@@ -297,7 +296,7 @@ async function run({ qos, begin: placed, steps, delaysMs }: History) {
     } else if (one.kind === "heal") cluster.find(one.node)?.gate.heal();
     await advance(50);
   }
-  isSlow = false;
+  delays.isOn = false;
   for (const { gate } of cluster.nodes) gate.heal();
   await advance(2 * goneMs);
   for (const client of clients) client.hangUpFormer();

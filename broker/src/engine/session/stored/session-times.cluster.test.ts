@@ -2,7 +2,7 @@ import { BrokerError } from "@stele/wire";
 import { afterEach, expect, it } from "vitest";
 import type { Ledger } from "../../../ports/ledger.ts";
 import type { WillRequest } from "../../broker.ts";
-import { contentsOnChain } from "../../testing/node-troubles.ts";
+import { contentsOnChain } from "../../testing/contents-on-chain.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestCluster } from "../../testing/test-cluster.ts";
 

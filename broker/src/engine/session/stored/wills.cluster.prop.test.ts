@@ -1,8 +1,10 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { Attachment } from "../../broker.ts";
+import { MessageDelays } from "../../testing/message-delays.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
-import { applyTrouble, contentsOnChain, type NodeTrouble } from "../../testing/node-troubles.ts";
+import { contentsOnChain } from "../../testing/contents-on-chain.ts";
+import { applyTrouble, type NodeTrouble } from "../../testing/node-troubles.ts";
 import { TestCluster, type TestNode } from "../../testing/test-cluster.ts";
 
 const runs = Math.ceil(40 * Number(process.env["CHECKS_ROUNDS"] ?? "0.5"));
@@ -254,16 +256,14 @@ class World {
 }
 
 async function check({ steps, delaysMs }: History): Promise<void> {
-  let isSlow = false;
-  let messages = 0;
-  const delayMs = (): number => (isSlow ? (delaysMs[(messages += 1) % delaysMs.length] ?? 0) : 0);
-  const cluster = await TestCluster.start(nodesMax, { delayMs });
+  const delays = new MessageDelays(delaysMs);
+  const cluster = await TestCluster.start(nodesMax, { delayMs: delays.next });
   await cluster.run(cluster.node(0).broker.open({ topic: "wills", groupId: undefined }));
   await cluster.clock.advance(1_000);
   const world = new World(cluster);
-  isSlow = true;
+  delays.isOn = true;
   for (const one of steps) await world.take(one);
-  isSlow = false;
+  delays.isOn = false;
   await world.finish();
   const published = contentsOnChain(cluster);
   for (const connections of world.clients) {

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import type { WillRequest } from "../../broker.ts";
 import { createDeferred } from "../../../lib/deferred.ts";
 import type { SessionId } from "../../../ports/session-store.ts";
-import { contentsOnChain } from "../../testing/node-troubles.ts";
+import { contentsOnChain } from "../../testing/contents-on-chain.ts";
 import { LeavingPeer } from "../../testing/leaving-peer.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestCluster } from "../../testing/test-cluster.ts";

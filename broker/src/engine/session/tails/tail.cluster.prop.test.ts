@@ -6,6 +6,7 @@ import { endOfBlock, type Position, positionZero } from "../../../domain/positio
 import { topicAddress } from "../../../ledger/memory/memory-chain.ts";
 import { eventsOf } from "../../batch-events.ts";
 import type { Attachment, TailStart } from "../../broker.ts";
+import { MessageDelays } from "../../testing/message-delays.ts";
 import { applyTrouble, nodeTroubles } from "../../testing/node-troubles.ts";
 import { TestCluster, type TestNode } from "../../testing/test-cluster.ts";
 import type { Delivery, EndReason, Peer, TailSession } from "../peer.ts";
@@ -288,18 +289,19 @@ function isPassing(error: unknown): boolean {
 }
 
 async function check({ steps, delaysMs }: History): Promise<void> {
-  let isSlow = false;
-  let messages = 0;
-  const delayMs = (): number => (isSlow ? (delaysMs[(messages += 1) % delaysMs.length] ?? 0) : 0);
-  const cluster = await TestCluster.start(nodesMax, { delayMs, limits: { feedEventsMax: 4, readBatchesMax: 2 } });
+  const delays = new MessageDelays(delaysMs);
+  const cluster = await TestCluster.start(nodesMax, {
+    delayMs: delays.next,
+    limits: { feedEventsMax: 4, readBatchesMax: 2 },
+  });
   for (let branch = 0; branch < branchesMax; branch += 1) {
     for (const topic of ["a", "b"]) cluster.chain.open(`${topic}/${branch}`, `0x${"99".repeat(20)}`);
   }
   await cluster.clock.advance(1_000);
   const world = new World(cluster);
-  isSlow = true;
+  delays.isOn = true;
   for (const one of steps) await world.take(one);
-  isSlow = false;
+  delays.isOn = false;
   await world.finish();
   const events = await world.events();
   for (const reader of world.readers) {
