@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { BrokerError } from "@stele/wire";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { AccessRule } from "../../domain/access-rule.ts";
@@ -14,8 +13,8 @@ import { TestEngine } from "../testing/test-engine.ts";
 import { leftOutAfterMs } from "./audit-trail.ts";
 import type { Caller } from "./caller.ts";
 import { formatKeyCredential } from "./credential.ts";
+import { secret, sha256 } from "../testing/key-secret.ts";
 
-const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 const rules: readonly AccessRule[] = [
   { effect: "allow", actions: ["open", "close", "publish", "subscribe", "unsubscribe", "read"], filter: "a/#" },
 ];
@@ -24,7 +23,6 @@ const roles = new Map([
   ["client", rules],
   ["admin", everything],
 ]);
-const secret = "s".repeat(43);
 const ids = { client: "1".repeat(16), admin: "2".repeat(16) };
 
 class RecordedAuditLog implements AuditLog {

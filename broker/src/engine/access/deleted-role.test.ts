@@ -9,9 +9,9 @@ import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 import type { Caller } from "./caller.ts";
 import { formatKeyCredential } from "./credential.ts";
+import { secret } from "../testing/key-secret.ts";
 
 const sha256 = (text: string): string => text;
-const secret = "s".repeat(43);
 const allow = (...actions: AccessRule["actions"]): readonly AccessRule[] => [{ effect: "allow", actions }];
 const roles = new Map([
   ["publisher", allow("open", "publish")],

@@ -7,9 +7,9 @@ import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
 import type { Owner } from "./caller.ts";
 import { formatKeyCredential } from "./credential.ts";
 import { KeyRing } from "./key-ring.ts";
+import { secret } from "../testing/key-secret.ts";
 
 const owner = "shop" as Owner; // As a key of a principal without a tenant has it.
-const secret = "s".repeat(43);
 const rules = (...actions: AccessRule["actions"]): readonly AccessRule[] => [{ effect: "allow", actions, filter: "#" }];
 
 let clock: VirtualClock;

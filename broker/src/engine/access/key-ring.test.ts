@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { StoredRole } from "../../domain/access-role.ts";
 import type { AccessRule } from "../../domain/access-rule.ts";
@@ -12,8 +11,8 @@ import type { Owner, Principal } from "./caller.ts";
 import { formatKeyCredential } from "./credential.ts";
 import { KeyRing, keysReadEveryMs, keysStaleMsMax } from "./key-ring.ts";
 import { RuleSet } from "./rule-set.ts";
+import { sha256 } from "../testing/key-secret.ts";
 
-const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 const secretOf = (id: string): string => id.repeat(3).slice(0, 43);
 const ids = ["a", "b", "c"].map((digit) => digit.repeat(16)) as [string, string, string];
 const roles = new Map<string, readonly AccessRule[]>([

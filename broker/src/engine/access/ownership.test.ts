@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { AccessRule } from "../../domain/access-rule.ts";
 import { type LogFields, silentLogger } from "../../lib/logger.ts";
@@ -11,8 +10,8 @@ import type { Caller } from "./caller.ts";
 import { formatKeyCredential } from "./credential.ts";
 import { floodConnectionsMax, heldPerAddressMax } from "./failed-log-ins.ts";
 import { keysStaleMsMax } from "./key-ring.ts";
+import { secret, sha256 } from "../testing/key-secret.ts";
 
-const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 const client: readonly AccessRule[] = [
   { effect: "allow", actions: ["open", "publish", "subscribe", "unsubscribe", "read"], filter: "a/#" },
 ];
@@ -40,7 +39,6 @@ const roleOf = {
 } as const;
 const names = { one: "1", other: "2", operator: "3", second: "4", publisher: "5", keeper: "6" } as const;
 const idOf = (name: keyof typeof names): string => names[name].repeat(16);
-const secret = "s".repeat(43);
 
 let keys: MemoryApiKeys;
 let engine: TestEngine;

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import type { AccessRule } from "../../domain/access-rule.ts";
@@ -10,10 +9,9 @@ import { TestEngine } from "../testing/test-engine.ts";
 import type { Caller } from "./caller.ts";
 import { refusalHeldMsMax } from "./held-refusals.ts";
 import { formatKeyCredential } from "./credential.ts";
+import { secret, sha256 } from "../testing/key-secret.ts";
 
-const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 const ids = { shop: "1".repeat(16), till: "2".repeat(16) } as const;
-const secret = "s".repeat(43);
 const rules: readonly AccessRule[] = [{ effect: "allow", actions: ["open", "publish", "subscribe"] }];
 const call: PublishCall = { topic: "a", groupId: undefined, content: Buffer.from("x"), extensions: [] };
 

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { BrokerError } from "@stele/wire";
 import { expect, it } from "vitest";
 import type { AccessRule } from "../../domain/access-rule.ts";
@@ -11,8 +10,8 @@ import { anonymous, type Caller, toOwnerId } from "./caller.ts";
 import { KeyRing } from "./key-ring.ts";
 import { RuleSet } from "./rule-set.ts";
 import { RulesPolicy } from "./rules-policy.ts";
+import { sha256 } from "../testing/key-secret.ts";
 
-const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 const actions: AccessRule["actions"] = ["publish", "subscribe", "read", "admin"];
 const roles = new Map([["all", [{ effect: "allow", actions } as const]]]);
 

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { afterEach, expect, it } from "vitest";
 import type { AccessRule } from "../../domain/access-rule.ts";
 import type { QuotaTable } from "../../domain/quota.ts";
@@ -11,12 +10,11 @@ import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
 import type { Caller } from "./caller.ts";
 import { formatKeyCredential } from "./credential.ts";
 import { unknownCountedMs } from "./topic-quota.ts";
+import { secret, sha256 } from "../testing/key-secret.ts";
 
-const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 const rules: readonly AccessRule[] = [
   { effect: "allow", actions: ["open", "publish", "subscribe", "unsubscribe", "read"] },
 ];
-const secret = "s".repeat(43);
 const idOf = (index: number): string => String(index).padStart(16, "0");
 
 let engine: TestEngine;

@@ -11,6 +11,7 @@ import type { Caller } from "./caller.ts";
 import { formatKeyCredential } from "./credential.ts";
 import { keysReadEveryMs } from "./key-ring.ts";
 import type { TokenMapping } from "./token-claims.ts";
+import { secret } from "../testing/key-secret.ts";
 
 const issuer = "https://issuer.example";
 const allows = (...actions: AccessRule["actions"]): readonly AccessRule[] => [
@@ -32,7 +33,6 @@ const plain: TokenMapping = {
   aclClaim: undefined,
 };
 const tokenMs = 60_000;
-const secret = "s".repeat(43);
 const keyId = "1".repeat(16);
 
 let keys: MemoryApiKeys;

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { parseSubscriptionId } from "../../domain/subscription.ts";
 import { type LogFields, silentLogger } from "../../lib/logger.ts";
@@ -7,10 +6,9 @@ import { testCaller } from "../testing/as-caller.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 import type { Caller } from "./caller.ts";
 import { formatKeyCredential } from "./credential.ts";
+import { secret, sha256 } from "../testing/key-secret.ts";
 
-const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 const id = "1".repeat(16);
-const secret = "s".repeat(43);
 
 /** A subscription that was made before access was turned on, and a broker that has been started with access since. */
 let subscriptionId: string;

@@ -13,8 +13,8 @@ import { TestEngine } from "../testing/test-engine.ts";
 import { withCalls } from "../../lib/with-calls.ts";
 import type { SubscriptionOrder } from "./calls.ts";
 import type { Operator } from "./operator.ts";
+import { secret } from "../testing/key-secret.ts";
 
-const secret = "s".repeat(43);
 const ids = { admin: "1".repeat(16), client: "2".repeat(16) };
 const roles = new Map([
   ["admin", [{ effect: "allow", actions: ["admin"] } as const]],

@@ -7,9 +7,9 @@ import { testCaller } from "../testing/as-caller.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 import type { OrderCall } from "./calls.ts";
 import type { Operator } from "./operator.ts";
+import { secret } from "../testing/key-secret.ts";
 
 const sha256 = (text: string): string => text;
-const secret = "s".repeat(43);
 const client = ["open", "close", "publish", "subscribe", "unsubscribe", "read"] as const;
 const roles = new Map<string, readonly AccessRule[]>([
   ["client", [{ effect: "allow", actions: client }]],

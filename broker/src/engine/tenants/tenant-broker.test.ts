@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { AccessRule } from "../../domain/access-rule.ts";
 import type { SessionFilter } from "../../domain/session-filter.ts";
@@ -12,9 +11,8 @@ import { testCaller } from "../testing/as-caller.ts";
 import { publish } from "../testing/publish.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
+import { secret, sha256 } from "../testing/key-secret.ts";
 
-const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
-const secret = "s".repeat(43);
 const everything: readonly AccessRule[] = [
   { effect: "allow", actions: ["open", "close", "publish", "subscribe", "read", "unsubscribe", "admin"] },
 ];

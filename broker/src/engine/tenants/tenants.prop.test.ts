@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { expect, it } from "vitest";
 import type { AccessRule } from "../../domain/access-rule.ts";
 import { type SessionFilter, sessionMarks } from "../../domain/session-filter.ts";
@@ -11,9 +10,8 @@ import type { Attachment, Broker, PublishOutcome } from "../broker.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
+import { secret, sha256 } from "../testing/key-secret.ts";
 
-const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
-const secret = "s".repeat(43);
 const actions = ["open", "close", "publish", "subscribe", "read", "unsubscribe"] as const;
 const rules: readonly AccessRule[] = [{ effect: "allow", actions }];
 

@@ -5,8 +5,8 @@ import type { ApiKey } from "../../ports/api-keys.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
 import { RawClient } from "./testing/raw-client.ts";
 import { StompWorld, type StompWorldOptions } from "./testing/stomp-world.ts";
+import { secret } from "../../engine/testing/key-secret.ts";
 
-const secret = "s".repeat(43);
 const id = "1".repeat(16);
 const passcode = formatKeyCredential({ id, secret });
 const roles = new Map([["all", [{ effect: "allow", actions: ["open", "publish"] } as const]]]);

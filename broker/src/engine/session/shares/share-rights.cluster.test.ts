@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { AccessRule } from "../../../domain/access-rule.ts";
 import type { SessionFilter } from "../../../domain/session-filter.ts";
@@ -10,9 +9,8 @@ import type { Attachment, AttachRequest } from "../../broker.ts";
 import { testCaller } from "../../testing/as-caller.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestCluster } from "../../testing/test-cluster.ts";
+import { secret, sha256 } from "../../testing/key-secret.ts";
 
-const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
-const secret = "s".repeat(43);
 const allOfA: readonly AccessRule[] = [
   { effect: "allow", actions: ["open", "publish", "subscribe", "read"], filter: "a/#" },
 ];

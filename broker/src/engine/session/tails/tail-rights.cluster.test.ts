@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { AccessRule } from "../../../domain/access-rule.ts";
 import { MemoryApiKeys } from "../../../store/memory/memory-api-keys.ts";
@@ -7,9 +6,8 @@ import { formatKeyCredential } from "../../access/credential.ts";
 import { testCaller } from "../../testing/as-caller.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestCluster } from "../../testing/test-cluster.ts";
+import { secret, sha256 } from "../../testing/key-secret.ts";
 
-const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
-const secret = "s".repeat(43);
 const rule = (effect: AccessRule["effect"], filter: string): readonly AccessRule[] => [
   { effect, actions: ["open", "publish", "subscribe", "read"], filter },
 ];

@@ -7,8 +7,8 @@ import { TestEngine } from "../../../engine/testing/test-engine.ts";
 import type { AuditLine } from "../../../ports/audit-log.ts";
 import { MemoryApiKeys } from "../../../store/memory/memory-api-keys.ts";
 import { serve, type Served } from "../../testing/serve.ts";
+import { secret } from "../../../engine/testing/key-secret.ts";
 
-const secret = "s".repeat(43);
 const id = "1".repeat(16);
 const key = formatKeyCredential({ id, secret });
 const member: readonly AccessRule[] = [{ effect: "allow", actions: ["publish"], filter: "${tenant}/#" }];
