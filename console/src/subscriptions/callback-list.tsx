@@ -2,9 +2,9 @@ import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useStele } from "../broker/session-context.tsx";
 import { usePollMs } from "../broker/use-poll-ms.ts";
-import { formatCount } from "../lib/format.ts";
 import { Failure } from "../ui/failure.tsx";
 import { CallbackTable } from "./callback-table.tsx";
+import { MoreNote } from "./more-note.tsx";
 import { orderNames } from "./orders.ts";
 import { ChoiceField, CountField, SearchForm, TextField } from "./search-form.tsx";
 import { describeSearch, findSubscriptions, readSearch, states, toTarget } from "./search.ts";
@@ -39,9 +39,7 @@ export function CallbackList({ search, onSearch }: ListProps): ReactNode {
       {orders.view}
       {data === undefined || data.items.length === 0 ? null : <OrdersForAll search={search} orders={orders} />}
       {data === undefined ? null : <CallbackTable items={data.items} orders={orders} />}
-      {data?.hasMore === true ? (
-        <p className="note">These are the first {formatCount(data.items.length)}: narrow the search to see others.</p>
-      ) : null}
+      <MoreNote page={data} />
     </>
   );
 }

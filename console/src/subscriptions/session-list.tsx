@@ -5,6 +5,7 @@ import { usePollMs } from "../broker/use-poll-ms.ts";
 import { formatCount } from "../lib/format.ts";
 import { Failure } from "../ui/failure.tsx";
 import type { ListProps } from "./callback-list.tsx";
+import { MoreNote } from "./more-note.tsx";
 import { ChoiceField, CountField, SearchForm, TextField } from "./search-form.tsx";
 import { connections, findSessions, type ListedSession, protocols, readSessionSearch } from "./session-search.ts";
 import { Waiting } from "./waiting.tsx";
@@ -31,9 +32,7 @@ export function SessionList({ search, onSearch }: ListProps): ReactNode {
       </SearchForm>
       <Failure error={error} />
       {data === undefined ? null : <SessionTable items={data.items} />}
-      {data?.hasMore === true ? (
-        <p className="note">These are the first {formatCount(data.items.length)}: narrow the search to see others.</p>
-      ) : null}
+      <MoreNote page={data} />
     </>
   );
 }
