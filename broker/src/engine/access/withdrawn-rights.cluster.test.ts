@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { AccessRule } from "../../domain/access-rule.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
 import type { Attachment } from "../broker.ts";
@@ -9,14 +8,8 @@ import { TestCluster } from "../testing/test-cluster.ts";
 import type { Caller } from "./caller.ts";
 import { formatKeyCredential } from "./credential.ts";
 import { secret, sha256 } from "../testing/key-secret.ts";
+import { allOfA, rolesOfA } from "../testing/roles-of-a.ts";
 
-const rule = (effect: AccessRule["effect"], filter: string): readonly AccessRule[] => [
-  { effect, actions: ["open", "publish", "subscribe", "read"], filter },
-];
-const roles = new Map([
-  ["all of a", rule("allow", "a/#")],
-  ["not secret", rule("deny", "a/secret")],
-]);
 const nodes = [0, 1, 2] as const;
 const secondMs = 1_000;
 const ids = {
@@ -30,7 +23,7 @@ let cluster: TestCluster;
 let keys: MemoryApiKeys;
 beforeEach(async () => {
   keys = new MemoryApiKeys();
-  cluster = await TestCluster.start(nodes.length, { keys: { apiKeys: keys, roles, sha256 } });
+  cluster = await TestCluster.start(nodes.length, { keys: { apiKeys: keys, roles: rolesOfA, sha256 } });
   await addKey("one", "one", "all of a");
   await addKey("publisher", "publisher", "all of a");
   await cluster.clock.advance(secondMs);
@@ -139,7 +132,7 @@ it("revoking a key ends connections and callbacks at every node within a second"
 
 /** Attaches a principal with a stored role to each node, where event 2 waits for a callback and for room in the session's window. */
 async function attachWithRole() {
-  await keys.putRole({ name: "stored", rules: rule("allow", "a/#") }, 10);
+  await keys.putRole({ name: "stored", rules: [allOfA] }, 10);
   await addKey("stored", "stored", "stored");
   await cluster.clock.advance(secondMs);
   const { connected, urls } = await attachEverywhere("stored");
@@ -163,7 +156,7 @@ function expectRefused(callers: readonly Caller[], code: number): void {
 
 it("a changed role takes effect at every node within a second, also for events that wait there", async () => {
   const { connected, urls, callers } = await attachWithRole();
-  await keys.putRole({ name: "stored", rules: rule("allow", "a/open") }, 10);
+  await keys.putRole({ name: "stored", rules: [{ ...allOfA, filter: "a/open" }] }, 10);
   await cluster.clock.advance(secondMs);
   const before = urls.map((url) => attemptsAt(url).length);
   expectRefused(callers, 100_702);
@@ -186,7 +179,7 @@ it("deleting a role ends connections and callbacks at every node; once it is bac
   await cluster.clock.advance(60 * secondMs);
   expect(connected.map(({ peer }) => textsOf(peer))).toEqual(nodes.map(() => ["1"]));
   expect(urls.map((url) => attemptsAt(url).length)).toEqual(before);
-  await keys.putRole({ name: "stored", rules: rule("allow", "a/#") }, 10);
+  await keys.putRole({ name: "stored", rules: [allOfA] }, 10);
   await cluster.clock.advance(secondMs);
   for (const url of urls) cluster.sink.receive(url, () => ({ status: "accepted" }));
   const { calls } = cluster.node(0);

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { AccessRule } from "../../domain/access-rule.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
@@ -12,15 +11,9 @@ import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 import { withSessions } from "../testing/with-sessions.ts";
 import { secret, sha256 } from "../testing/key-secret.ts";
+import { allOfA, rolesOfA } from "../testing/roles-of-a.ts";
 
-const rule = (effect: AccessRule["effect"], filter: string): readonly AccessRule[] => [
-  { effect, actions: ["open", "publish", "subscribe", "read"], filter },
-];
-const roles = new Map([
-  ["all of a", rule("allow", "a/#")],
-  ["not secret", rule("deny", "a/secret")],
-  ["elsewhere", rule("allow", "a/#").map((one) => ({ ...one, groupId: "3" }))],
-]);
+const roles = new Map([...rolesOfA, ["elsewhere", [{ ...allOfA, groupId: "3" }]]]);
 const firstId = "1".repeat(16);
 
 let engine: TestEngine;

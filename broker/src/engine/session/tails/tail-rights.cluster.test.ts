@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { AccessRule } from "../../../domain/access-rule.ts";
 import { MemoryApiKeys } from "../../../store/memory/memory-api-keys.ts";
 import type { Caller } from "../../access/caller.ts";
 import { formatKeyCredential } from "../../access/credential.ts";
@@ -7,14 +6,7 @@ import { testCaller } from "../../testing/as-caller.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestCluster } from "../../testing/test-cluster.ts";
 import { secret, sha256 } from "../../testing/key-secret.ts";
-
-const rule = (effect: AccessRule["effect"], filter: string): readonly AccessRule[] => [
-  { effect, actions: ["open", "publish", "subscribe", "read"], filter },
-];
-const roles = new Map([
-  ["all of a", rule("allow", "a/#")],
-  ["not secret", rule("deny", "a/secret")],
-]);
+import { rolesOfA } from "../../testing/roles-of-a.ts";
 
 let cluster: TestCluster;
 let keys: MemoryApiKeys;
@@ -22,7 +14,7 @@ let keyCount = 0;
 
 beforeEach(async () => {
   keys = new MemoryApiKeys();
-  cluster = await TestCluster.start(1, { keys: { apiKeys: keys, roles, sha256 } });
+  cluster = await TestCluster.start(1, { keys: { apiKeys: keys, roles: rolesOfA, sha256 } });
 });
 afterEach(() => cluster.stopAll());
 
