@@ -241,7 +241,7 @@ it("a stopping node hands over thousands of subscriptions with hanging receivers
   cluster.sink.receive("http://hangs/", never);
   const [owner] = cluster.node(1).ids;
   const delivery = { kind: "webhook", format: "RESTful", url: "http://hangs/", secret: undefined } as const;
-  const rows = Array.from({ length: 10_000 }, (_, index) => ({ ...rowOf(index, owner), delivery }));
+  const rows = Array.from({ length: 6_500 }, (_, index) => ({ ...rowOf(index, owner), delivery }));
   for (const row of rows) await cluster.shared.store.insertSubscription(row, 0);
   await cluster.clock.advance(2_000);
   await cluster.run(cluster.publish(0, "a", "1"));
