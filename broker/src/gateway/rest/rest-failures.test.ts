@@ -1,7 +1,7 @@
 import { BrokerError, type ErrorName, errorCatalogue } from "@stele/wire";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bodyOf, sendRaw, toPost } from "../testing/raw-http.ts";
-import { serve, testBodyBytesMax } from "../testing/serve.ts";
+import { type Served, serve, testBodyBytesMax } from "../testing/serve.ts";
 
 const json = { "content-type": "application/json" };
 const form = { "content-type": "application/x-www-form-urlencoded" };
@@ -214,8 +214,12 @@ const refusals: readonly Failure[] = [
 ];
 
 describe("a REST failure is HTTP 200 with a code", () => {
+  let failure: BrokerError;
+  let server: Served;
+  beforeAll(async () => void (server = await serve({ open: () => Promise.reject(failure) })));
+  afterAll(async () => server.close());
+
   it.each(refusals)("$what: $code, and the broker is not called", async ({ path, init, code, message }) => {
-    await using server = await serve();
     const response = await fetch(`${server.url}${path}`, init);
     expect(response.status).toBe(200);
     expect(response.headers.get("content-type")).toBe("application/json; charset=utf-8");
@@ -229,38 +233,38 @@ describe("a REST failure is HTTP 200 with a code", () => {
   it.each(Object.entries(errorCatalogue))(
     "returns the broker's error %s, and logs only a defect or a failed transaction",
     async (name, definition) => {
-      const failure = new BrokerError(name as ErrorName); // A key of the catalogue.
-      await using server = await serve({ open: () => Promise.reject(failure) });
+      failure = new BrokerError(name as ErrorName); // A key of the catalogue.
+      const [errorsBefore, warningsBefore] = [server.errors.length, server.warnings.length];
       const response = await fetch(`${server.url}/rest/open?topic=a`);
       expect(response.headers.get("stele-error-retry")).toBe(String(definition.retry));
       expect(await response.json()).toEqual({ code: definition.code, message: definition.message });
-      expect(server.errors).toHaveLength(name === "unknown" ? 1 : 0);
+      expect(server.errors.slice(errorsBefore)).toHaveLength(name === "unknown" ? 1 : 0);
       const { code, message: reason } = definition;
       const warning = { message: "request failed", fields: { operation: "open", code, reason } };
-      expect(server.warnings).toEqual(name === "transactionFailed" ? [warning] : []);
+      expect(server.warnings.slice(warningsBefore)).toEqual(name === "transactionFailed" ? [warning] : []);
     },
   );
 
   it("returns the hints of an error after its message", async () => {
-    const failure = new BrokerError("urlInvalid", { details: "it cannot be parsed", hints: ["Give an absolute URL."] });
-    await using server = await serve({ subscribe: () => Promise.reject(failure) });
-    const response = await fetch(`${server.url}/rest/subscribe?topic=a&url=b`);
+    const invalid = new BrokerError("urlInvalid", { details: "it cannot be parsed", hints: ["Give an absolute URL."] });
+    await using refusing = await serve({ subscribe: () => Promise.reject(invalid) });
+    const response = await fetch(`${refusing.url}/rest/subscribe?topic=a&url=b`);
     const message = "url is malformed or not allowed: it cannot be parsed. Give an absolute URL.";
     expect(await response.json()).toEqual({ code: 100501, message });
   });
 
   it("logs an unexpected error once, and hides its text from the client", async () => {
     const defect = new TypeError("secret at /etc/passwd");
-    await using server = await serve({ open: () => Promise.reject(defect) });
-    const response = await fetch(`${server.url}/rest/open?topic=a`);
+    await using broken = await serve({ open: () => Promise.reject(defect) });
+    const response = await fetch(`${broken.url}/rest/open?topic=a`);
     expect(await response.json()).toEqual({ code: 200000, message: "unknown error" });
-    expect(server.errors).toEqual([{ message: "request failed", fields: { operation: "open", error: defect } }]);
+    expect(broken.errors).toEqual([{ message: "request failed", fields: { operation: "open", error: defect } }]);
   });
 
   it("HEAD runs nothing", async () => {
-    await using server = await serve();
+    const callsBefore = server.calls.length;
     expect((await fetch(`${server.url}/rest/open?topic=a`, { method: "HEAD" })).status).toBe(200);
-    expect(server.calls).toEqual([]);
+    expect(server.calls).toHaveLength(callsBefore);
   });
 });
 

@@ -1,9 +1,9 @@
 import { type OperationName, operations, restPathOf } from "@stele/wire";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Broker } from "../../engine/broker.ts";
 import { sampleEventId, sampleProofBody, sampleSubscriptionId, sampleTopic } from "../testing/recording-broker.ts";
 import { sendRaw } from "../testing/raw-http.ts";
-import { serve } from "../testing/serve.ts";
+import { type Served, serve } from "../testing/serve.ts";
 
 const url = "http://127.0.0.1:9/cb?x=1&y=ä";
 const topic = "a b/c%~\u0080";
@@ -139,13 +139,17 @@ describe("REST operations", () => {
   });
 
   describe.each(Object.entries(carriers))("%s", (_name, send) => {
+    let server: Served;
+    beforeAll(async () => void (server = await serve()));
+    afterAll(async () => server.close());
+
     it.each(rows)("$operation $parameters", async (row) => {
-      await using server = await serve();
+      const callsBefore = server.calls.length;
       const response = await send(server.url, row);
       expect(response.status).toBe(200);
       expect(response.headers.get("content-type")).toBe("application/json; charset=utf-8");
       expect(await response.json()).toEqual(row.result);
-      expect(server.calls).toEqual([{ operation: row.operation, call: row.call }]);
+      expect(server.calls.slice(callsBefore)).toEqual([{ operation: row.operation, call: row.call }]);
     });
   });
 

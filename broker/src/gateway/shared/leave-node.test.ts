@@ -1,9 +1,9 @@
 import { BrokerError, type ErrorName, errorCatalogue } from "@stele/wire";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createDeferred } from "../../lib/deferred.ts";
 import { sendRaw } from "../testing/raw-http.ts";
 import { post } from "../testing/rpc-client.ts";
-import { serve } from "../testing/serve.ts";
+import { type Served, serve } from "../testing/serve.ts";
 
 const ending = [200201, 200205, 200207, 200208, 200209, 200300];
 
@@ -15,11 +15,17 @@ const asks: readonly (readonly [string, (url: string) => Promise<Response>])[] =
 ];
 
 describe.each(asks)("%s", (_what, ask) => {
+  let failure: BrokerError;
+  let server: Served;
+  beforeAll(async () => {
+    server = await serve({ open: () => Promise.reject(failure), exist: () => Promise.resolve(true) });
+  });
+  afterAll(async () => server.close());
+
   it.each(Object.entries(errorCatalogue))(
     "closes the connection after an answer with the error %s if and only if another node may succeed",
     async (name, { code }) => {
-      const failure = new BrokerError(name as ErrorName); // A key of the catalogue.
-      await using server = await serve({ open: () => Promise.reject(failure), exist: () => Promise.resolve(true) });
+      failure = new BrokerError(name as ErrorName); // A key of the catalogue.
       const response = await ask(server.url);
       expect(response.headers.get("connection")).toBe(ending.includes(code) ? "close" : "keep-alive");
       expect(await response.text()).toContain(String(code));
