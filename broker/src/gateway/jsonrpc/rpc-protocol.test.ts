@@ -1,14 +1,19 @@
 import { BrokerError, type OperationName, operations } from "@stele/wire";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createDeferred } from "../../lib/deferred.ts";
 import { answer, post } from "../testing/rpc-client.ts";
-import { serve, testBodyBytesMax } from "../testing/serve.ts";
+import { type Served, serve, testBodyBytesMax } from "../testing/serve.ts";
 
 const toError = (code: number, message?: string) => ({
   code,
   message: message ?? expect.any(String),
   data: { exceptionTypeName: "BrokerException", message: expect.any(String), code: expect.any(Number) },
 });
+
+/** All requests to this server are refused: a call of its broker by any of them fails later tests, too. */
+let refusing: Served;
+beforeAll(async () => void (refusing = await serve()));
+afterAll(async () => refusing.close());
 
 const call = (members: object) => ({ jsonrpc: "2.0", id: 1, method: "open", params: { topic: "a" }, ...members });
 
@@ -34,18 +39,16 @@ describe("JSON-RPC 2.0, section 4, request object", () => {
     ["an id of 2^53", call({ id: 2 ** 53 }), null],
     ["an invalid notification", { jsonrpc: "2.0", method: 1, params: "bar" }, null],
   ])("%s is -32600", async (_what, body, id) => {
-    await using server = await serve();
-    expect(await answer(server.url, JSON.stringify(body))).toEqual({
+    expect(await answer(refusing.url, JSON.stringify(body))).toEqual({
       jsonrpc: "2.0",
       id,
       error: toError(-32600, "Invalid Request"),
     });
-    expect(server.calls).toEqual([]);
+    expect(refusing.calls).toEqual([]);
   });
 
   it.each(["opens", "", "constructor", "__proto__", "rpc.other", "OPEN"])("method %j is -32601", async (method) => {
-    await using server = await serve();
-    expect(await answer(server.url, call({ method }))).toMatchObject({ error: toError(-32601, "Method not found") });
+    expect(await answer(refusing.url, call({ method }))).toMatchObject({ error: toError(-32601, "Method not found") });
   });
 });
 
@@ -87,8 +90,7 @@ describe("JSON-RPC 2.0, section 4.2, parameters", () => {
     ["Base64 with unused bits set", "publish", { topic: "a", content: "YR==" }, /"content" is not Base64/],
     ["Base64 cut", "publish", { topic: "a", content: "YWFhY" }, /"content" is not Base64/],
   ])("%s is -32602, and the message names the fault", async (...[, method, params, message]) => {
-    await using server = await serve();
-    expect(await answer(server.url, call({ method, params }))).toEqual({
+    expect(await answer(refusing.url, call({ method, params }))).toEqual({
       jsonrpc: "2.0",
       id: 1,
       error: {
@@ -97,7 +99,7 @@ describe("JSON-RPC 2.0, section 4.2, parameters", () => {
         data: { exceptionTypeName: "BrokerException", message: expect.stringMatching(message), code: 200001 },
       },
     });
-    expect(server.calls).toEqual([]);
+    expect(refusing.calls).toEqual([]);
   });
 
   it("parameter names are case-sensitive", async () => {
@@ -211,8 +213,11 @@ describe("JSON-RPC over HTTP", () => {
     ["a broken batch", '[{"jsonrpc":"2.0","method":"open"},'],
     ["an empty body", ""],
   ])("%s is -32700", async (_what, body) => {
-    await using server = await serve();
-    expect(await answer(server.url, body)).toEqual({ jsonrpc: "2.0", id: null, error: toError(-32700, "Parse error") });
+    expect(await answer(refusing.url, body)).toEqual({
+      jsonrpc: "2.0",
+      id: null,
+      error: toError(-32700, "Parse error"),
+    });
   });
 
   it("invalid UTF-8 is -32700", async () => {
@@ -229,11 +234,10 @@ describe("JSON-RPC over HTTP", () => {
   it.each(["text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1", "nonsense"])(
     "content type %s is -32600",
     async (type) => {
-      await using server = await serve();
-      const response = await post(server.url, call({}), { "content-type": type });
+      const response = await post(refusing.url, call({}), { "content-type": type });
       expect(response.status).toBe(200);
       expect(await response.json()).toMatchObject({ id: null, error: toError(-32600) });
-      expect(server.calls).toEqual([]);
+      expect(refusing.calls).toEqual([]);
     },
   );
 
