@@ -19,10 +19,9 @@ export class MemoryApiKeys implements ApiKeys {
   async stop(): Promise<void> {}
 
   async insertApiKey(key: ApiKey, atMost: number): Promise<boolean> {
-    const valid = [...this.#keys.values()].filter(
-      ({ revokedAt, expiresAt = Number.POSITIVE_INFINITY }) => revokedAt === undefined && expiresAt > key.createdAt,
-    );
-    if (valid.length >= atMost || this.#keys.has(key.id)) return false;
+    // Counts them only if that many keys exist: otherwise each insertion would read all earlier ones.
+    const isFull = this.#keys.size >= atMost && this.#countValid(key.createdAt) >= atMost;
+    if (isFull || this.#keys.has(key.id)) return false;
     this.#put(key);
     return true;
   }
@@ -75,6 +74,14 @@ export class MemoryApiKeys implements ApiKeys {
     if (afterRevision === revision) return undefined;
     const all = [...this.#roles.values()].toSorted((left, right) => (left.name < right.name ? -1 : 1));
     return { revision, roles: all.map(({ name, rules }) => ({ name, rules })) };
+  }
+
+  #countValid(now: number): number {
+    let count = 0;
+    for (const { revokedAt, expiresAt = Number.POSITIVE_INFINITY } of this.#keys.values()) {
+      if (revokedAt === undefined && expiresAt > now) count += 1;
+    }
+    return count;
   }
 
   #put(key: ApiKey): void {
