@@ -39,6 +39,8 @@ const triesMax = 10;
 export class SessionFilters {
   readonly #parts: SessionFiltersParts;
   readonly #turns = new StoreTurns();
+  /** Changes in progress. */
+  readonly #running = new Set<Promise<unknown>>();
 
   constructor(parts: SessionFiltersParts) {
     this.#parts = parts;
@@ -72,6 +74,11 @@ export class SessionFilters {
     const answers = filters.map((filter) => found.delete(filter));
     await this.#save(at, { sessionFilters: [], removed: filters });
     return answers;
+  }
+
+  /** Resolves when no change is in progress. A change that waits for its turn does not begin once its connection has ended. Never rejects. */
+  async settled(): Promise<void> {
+    while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }
 
   /** Returns the position after which new filters get events as they are published. */
@@ -110,13 +117,22 @@ export class SessionFilters {
         await this.#beginLater(session, begun, { passedUpTo, generation: head?.generation ?? 0 });
         return passedUpTo;
       };
-      const run = (): Promise<Position | undefined> => group.changes.shared(change);
+      const run = (): Promise<Position | undefined> => this.#track(group.changes.shared(change));
       const usesStore = session.isStored || isMember;
       const done = usesStore ? await this.#turns.run(group.id, run, caller.signal) : { result: await run() };
       if (done === undefined) throw new BrokerError("busy", { details: "the connection has ended" });
       if (done.result !== undefined) return done.result;
     }
     throw new BrokerError("busy", { details: "the index rolls back" });
+  }
+
+  async #track<T>(change: Promise<T>): Promise<T> {
+    this.#running.add(change);
+    try {
+      return await change;
+    } finally {
+      this.#running.delete(change);
+    }
   }
 
   /** Whether the session has yet to follow a rollback of the index: then other events will take places that its feed has passed. */
