@@ -31,6 +31,25 @@ function joinShare(attachment: Attachment): Promise<unknown> {
   return attachment.subscribe([{ ...options, filter: parseTopicFilter("$share/s/a") }]);
 }
 
+it("removes the row of a session whose connection ended while the store began it, and publishes its will once", async () => {
+  const memory = createMemoryStore();
+  const gate = createDeferred<void>();
+  const claimSession: typeof memory.sessions.claimSession = async (claim) => {
+    if (claim.isStored) await gate.promise;
+    return memory.sessions.claimSession(claim);
+  };
+  engine = await TestEngine.start({ store: withSessions(memory, { claimSession }) });
+  await engine.broker.open({ topic: "a", groupId: undefined });
+  const attachment = await attach(new RecordingPeer());
+  const joined = Promise.allSettled([joinShare(attachment)]);
+  await engine.clock.settle();
+  attachment.detach({ expiryMs: 0, isRegular: false });
+  gate.resolve();
+  await Promise.all([joined, engine.clock.advance(5_000)]);
+  expect(await memory.sessions.listSessions({ after: undefined, limit: 9 })).toEqual([]);
+  expect(await engine.broker.state({ topic: "will", groupId: undefined })).toMatchObject({ sequence: 1 });
+});
+
 it("a stop waits for a change of filters in progress before it closes the store", async () => {
   const memory = createMemoryStore();
   const calls: string[] = [];

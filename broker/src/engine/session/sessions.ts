@@ -360,6 +360,7 @@ export class Sessions implements Readers {
     if (known === undefined) return; // Its connection has ended.
     if (!this.#parts.isShared) await this.#claims.begin(known);
     session.keepIn(this.writers.of(known.group.id));
+    this.#left.addLate(known);
   }
 
   #findConnected(session: Session): Connected | undefined {

@@ -83,6 +83,12 @@ export class LeftConnections {
     void turn.finally(() => this.#turnsAsked.delete(turn));
   }
 
+  /** Ends the session of a connection that left while the store began its row: then there was no row to end, and its will is published already. */
+  addLate(known: Connected): void {
+    const { isShared, connected } = this.#parts; // If nodes share the store, every session has a row.
+    if (!isShared && connected.get(known.name) !== known) this.add(known, { will: undefined, expiryMs: 0 });
+  }
+
   has(name: string): boolean {
     return this.#pending.has(name);
   }
