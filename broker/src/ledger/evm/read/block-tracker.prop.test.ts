@@ -47,8 +47,13 @@ class World {
   #marks = 0;
 
   constructor(confirmations: number, lags: readonly number[]) {
-    let requests = 0;
-    this.node.behind = () => lags[(requests += 1) % lags.length] ?? 0;
+    // Chain nodes answer in turn. Now and then another client has a turn too, else a request that is repeated could meet the same lagging node for ever.
+    let [requests, random] = [0, 1];
+    this.node.behind = () => {
+      random = (random * 16_807) % 2_147_483_647;
+      requests += random % 8 === 0 ? 2 : 1;
+      return lags[requests % lags.length] ?? 0;
+    };
     const reader = new BlockReader({
       rpc: this.rpc,
       clock: this.clock,
