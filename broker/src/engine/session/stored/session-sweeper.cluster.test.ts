@@ -1,6 +1,7 @@
 import { BrokerError } from "@stele/wire";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseTopicFilter } from "../../../domain/topic-filter.ts";
+import { createDeferred } from "../../../lib/deferred.ts";
 import type { Attachment, AttachRequest, WillRequest } from "../../broker.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestCluster } from "../../testing/test-cluster.ts";
@@ -85,4 +86,60 @@ it("publishes a will once and within ten seconds if a node loses the store's ans
   expect(await countWills()).toBe(1);
   await cluster.clock.advance(60_000);
   expect(await countWills()).toBe(1);
+});
+
+it("publishes the will and ends the session if its row is taken, and the answer lost, while an earlier row is read to give it back", async () => {
+  const { sessions } = cluster.shared.store;
+  const [take, find] = [sessions.takeDueSession.bind(sessions), sessions.findSession.bind(sessions)];
+  const reading = createDeferred<void>();
+  const keeper = await cluster.findFollower();
+  const lose = async (): Promise<void> => {
+    const attachment = await attach(keeper, { will });
+    attachment.detach({ expiryMs: 30_000, isRegular: false });
+    await cluster.clock.settle();
+  };
+  sessions.takeDueSession = () => Promise.reject(new BrokerError("storeUnreachable"));
+  await lose();
+  let isRead = false;
+  sessions.findSession = async (id) => {
+    sessions.findSession = find;
+    const row = await find(id);
+    isRead = true;
+    await reading.promise;
+    return row;
+  };
+  await cluster.clock.advance(1_000);
+  expect(isRead).toBe(true);
+  let isTaken = false;
+  sessions.takeDueSession = async (...call) => {
+    sessions.takeDueSession = take;
+    isTaken = (await take(...call)) !== undefined;
+    throw new BrokerError("storeUnreachable");
+  };
+  await lose();
+  expect(isTaken).toBe(true);
+  reading.resolve();
+  await cluster.clock.advance(60_000);
+  expect(await countWills()).toBe(2);
+  expect(await rows()).toHaveLength(0);
+});
+
+it("publishes the will and ends the session if a read fails by which a sweep would give it back", async () => {
+  const { sessions } = cluster.shared.store;
+  const [take, find] = [sessions.takeDueSession.bind(sessions), sessions.findSession.bind(sessions)];
+  const attachment = await attach(await cluster.findFollower(), { will });
+  sessions.takeDueSession = async (...call) => {
+    sessions.takeDueSession = take;
+    await take(...call);
+    sessions.findSession = async () => {
+      sessions.findSession = find;
+      throw new BrokerError("storeUnreachable");
+    };
+    throw new BrokerError("storeUnreachable");
+  };
+  attachment.detach({ expiryMs: 30_000, isRegular: false });
+  await cluster.clock.advance(60_000);
+  expect(sessions.takeDueSession).toBe(take);
+  expect(await countWills()).toBe(1);
+  expect(await rows()).toHaveLength(0);
 });

@@ -288,11 +288,16 @@ export class SessionSweeper {
   async #giveBack(groupId: GroupId): Promise<void> {
     const { store, nodeId } = this.#parts;
     for (const id of this.#mayBeTaken.get(groupId)) {
-      const found = (await store.sessions.findSession(id))?.session;
-      const isTaken = found?.owner !== undefined && found.owner === nodeId() && found.detachedAt !== undefined;
-      if (found !== undefined && isTaken && !this.#underWay.has(id))
-        await store.sessions.takeDueSession(found, undefined);
-      this.#mayBeTaken.delete(groupId, id);
+      this.#mayBeTaken.delete(groupId, id); // Before the read: a task may take the session after it, and fail. What that notes must stay.
+      try {
+        const found = (await store.sessions.findSession(id))?.session;
+        const isTaken = found?.owner !== undefined && found.owner === nodeId() && found.detachedAt !== undefined;
+        if (found !== undefined && isTaken && !this.#underWay.has(id))
+          await store.sessions.takeDueSession(found, undefined);
+      } catch (error) {
+        this.#mayBeTaken.add(groupId, id);
+        throw error;
+      }
     }
   }
 
