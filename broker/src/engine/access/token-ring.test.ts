@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { AccessRule, BoundRule } from "../../domain/access-rule.ts";
 import { createDeferred } from "../../lib/deferred.ts";
@@ -7,6 +6,7 @@ import type { TokenVerdict } from "../../ports/token-verifier.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import type { TokenMapping } from "./token-claims.ts";
 import { TokenRing } from "./token-ring.ts";
+import { sha256 } from "../testing/key-secret.ts";
 
 const issuer = "https://issuer.example";
 const roles = new Map<string, readonly AccessRule[]>([
@@ -50,7 +50,7 @@ function ringOf(mapping: Partial<TokenMapping> = {}): TokenRing {
     },
     mappings: new Map([[issuer, { ...plain, ...mapping }]]),
     roles,
-    sha256: (text) => createHash("sha256").update(text).digest("hex"),
+    sha256,
     time: new ForwardClock(clock),
     onChanged: () => {},
   });

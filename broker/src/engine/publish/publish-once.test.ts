@@ -1,4 +1,4 @@
-import { BrokerError, decodeEvents } from "@stele/wire";
+import { BrokerError } from "@stele/wire";
 import { afterEach, describe, expect, it } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { createMemoryLedger } from "../../ledger/memory/memory-ledger.ts";
@@ -6,6 +6,7 @@ import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
 import { type Ledger, MayNotStartError } from "../../ports/ledger.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { PublishCall, PublishOutcome, PublishResult } from "../broker.ts";
+import { contentsOnChain } from "../testing/contents-on-chain.ts";
 import { keyedCall, keyedTopic, refusal, sendKeyed } from "../testing/keyed-publish.ts";
 import { publish } from "../testing/publish.ts";
 import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
@@ -21,18 +22,6 @@ const send = (one: PublishCall): Promise<PublishResult> => sendKeyed(engine, one
 async function start(options: TestEngineOptions = {}): Promise<void> {
   engine = await TestEngine.start(options);
   await engine.broker.open(topic);
-}
-
-/** The contents on the chain, in order. */
-function published(chain: MemoryChain = engine.chain): readonly string[] {
-  const blocks = Array.from({ length: chain.head + 1 }, (_, number) => chain.find(number));
-  return blocks.flatMap((block) =>
-    (block?.entries ?? []).flatMap((entry) =>
-      entry.kind === "events-committed"
-        ? decodeEvents(entry.events).map(({ content }) => new TextDecoder().decode(content))
-        : [],
-    ),
-  );
 }
 
 /** A publish that carries the trace context of a span. */
@@ -76,7 +65,7 @@ describe("a publish with a key", () => {
     await engine.rebuild();
     await engine.broker.start();
     expect(await send(call("k"))).toEqual(first);
-    expect(published()).toEqual(["text"]);
+    expect(contentsOnChain(engine)).toEqual(["text"]);
   });
 
   it("returns the same event when repeated after the prefix of extensions has changed", async () => {
@@ -86,7 +75,7 @@ describe("a publish with a key", () => {
     await engine.rebuild();
     await engine.broker.start();
     expect(await send(call("k"))).toEqual(first);
-    expect(published()).toEqual(["text"]);
+    expect(contentsOnChain(engine)).toEqual(["text"]);
   });
 
   it.each([
@@ -101,7 +90,7 @@ describe("a publish with a key", () => {
     engine = await TestEngine.start({ chain, store, limits });
     expect(await send(long)).toEqual(first);
     await expect(send({ ...long, key: "other" })).rejects.toEqual(error);
-    expect(published(chain)).toEqual(["x".repeat(20)]);
+    expect(contentsOnChain(engine)).toEqual(["x".repeat(20)]);
   });
 
   it("carries a token as an extension", async () => {
@@ -122,7 +111,7 @@ describe("a publish with a key", () => {
     const second = await send(traced(2));
     expect([first.status, second.status]).toEqual(["TIMEOUT", "SUCCESS"]);
     expect(await send(traced(3))).toEqual(second);
-    expect(published(chain)).toEqual(["text"]);
+    expect(contentsOnChain(engine)).toEqual(["text"]);
   });
 
   it("returns the same answer as repeats that arrive while it is in progress", async () => {
@@ -130,7 +119,7 @@ describe("a publish with a key", () => {
     const answers = Promise.all([1, 2, 3].map(() => publish(engine.broker, call("k"))));
     await engine.clock.settle();
     expect(new Set((await answers).map(({ eventId }) => eventId)).size).toBe(1);
-    expect(published()).toEqual(["text"]);
+    expect(contentsOnChain(engine)).toEqual(["text"]);
   });
 
   it("answers all waiting callers, even if the callback of one throws", async () => {
@@ -144,7 +133,7 @@ describe("a publish with a key", () => {
       await engine.clock.advance(70_000);
     }
     expect(answers).toMatchObject([{ status: "SUCCESS" }, { status: "SUCCESS" }]);
-    expect(published()).toEqual(["text"]);
+    expect(contentsOnChain(engine)).toEqual(["text"]);
   });
 
   it("is refused if the key belongs to another request, in progress or done", async () => {
@@ -159,7 +148,7 @@ describe("a publish with a key", () => {
     await expect(send(call("k", "text", { extensions: [["svc-a", "1"]] }))).rejects.toEqual(
       refusal("publishKeyReused"),
     );
-    expect(published()).toEqual(["text"]);
+    expect(contentsOnChain(engine)).toEqual(["text"]);
   });
 
   it.each(["", " ", "a b", "a,b, c", "ä", "a\n", "a".repeat(256), "\u007f"])(
@@ -194,7 +183,7 @@ describe("a publish with a key", () => {
     state.next = next;
     await expect(send(call("k", "first"))).rejects.toEqual(refusal(name));
     expect((await send(call("k", "second"))).status).toBe("SUCCESS");
-    expect(published()).toEqual(["second"]);
+    expect(contentsOnChain(engine)).toEqual(["second"]);
   });
 
   it("returns the event of its first request after the topic was closed, while a new key is refused", async () => {
@@ -216,7 +205,7 @@ describe("a publish with a key whose fate was unknown", () => {
     const repeat = await send(call("k"));
     expect(repeat.status).toBe("SUCCESS");
     expect(await send(call("k"))).toEqual(repeat);
-    expect(published()).toEqual(["text"]);
+    expect(contentsOnChain(engine)).toEqual(["text"]);
   });
 
   it("returns TIMEOUT while the transaction may still be included, and its event afterwards", async () => {
@@ -234,7 +223,7 @@ describe("a publish with a key whose fate was unknown", () => {
     await publish(engine.broker, call(undefined, "text", { extensions: [["svc-token", row.token]] }));
     await engine.clock.advance(1_000);
     expect((await late).status).toBe("SUCCESS");
-    expect(published()).toEqual(["text"]);
+    expect(contentsOnChain(engine)).toEqual(["text"]);
   });
 });
 
@@ -298,7 +287,7 @@ describe("limits and batches of publishes with keys", () => {
     submit("3", "k3");
     submit("4");
     await engine.clock.advance(5_000);
-    expect(published()).toEqual(["1", "2", "3", "4"]);
+    expect(contentsOnChain(engine)).toEqual(["1", "2", "3", "4"]);
     expect(order).toEqual(["1", "2", "3", "4"]);
   });
 
@@ -308,7 +297,7 @@ describe("limits and batches of publishes with keys", () => {
     const outcomes: PublishOutcome[] = [];
     for (const key of ["k0", "k1", "k2", "k3", "k4"]) engine.broker.submit(call(key, key), (one) => outcomes.push(one));
     await engine.clock.advance(1_000);
-    expect(published()).toEqual(["k1", "k3", "k0", "k2", "k4"]);
+    expect(contentsOnChain(engine)).toEqual(["k1", "k3", "k0", "k2", "k4"]);
     expect(outcomes.map(({ status }) => status)).toEqual(Array.from({ length: 5 }, () => "SUCCESS"));
   });
 
@@ -322,7 +311,7 @@ describe("limits and batches of publishes with keys", () => {
     await engine.clock.settle();
     await expect(named).rejects.toEqual(refusal("storeUnreachable"));
     expect((await plain).status).toBe("SUCCESS");
-    expect(published()).toEqual(["plain"]);
+    expect(contentsOnChain(engine)).toEqual(["plain"]);
   });
 
   it("refuses publishes with a key when the store does not answer in time", async () => {
@@ -330,7 +319,7 @@ describe("limits and batches of publishes with keys", () => {
     store.recordPublishKeys = () => new Promise(() => {});
     await start({ store });
     await expect(send(call("k"))).rejects.toEqual(refusal("busy"));
-    expect(published()).toEqual([]);
+    expect(contentsOnChain(engine)).toEqual([]);
   });
 });
 
@@ -341,10 +330,10 @@ describe("after a reorg", () => {
     engine.chain.cutBack(engine.chain.head - 1);
     engine.chain.sealEmpty();
     await engine.clock.settle();
-    expect(published()).toEqual([]);
+    expect(contentsOnChain(engine)).toEqual([]);
     const again = await send(call("k"));
     expect(await send(call("k"))).toEqual(again);
-    expect(published()).toEqual(["text"]);
+    expect(contentsOnChain(engine)).toEqual(["text"]);
   });
 
   it("a repeat finds an event that the reorg moved to an earlier block, and does not publish it again", async () => {
@@ -359,6 +348,6 @@ describe("after a reorg", () => {
     await engine.clock.settle();
     const back = await publish(engine.broker, call(undefined, "text", { extensions: [["svc-token", row.token]] }));
     expect(await send(call("k"))).toEqual(back);
-    expect(published()).toEqual(["text"]);
+    expect(contentsOnChain(engine)).toEqual(["text"]);
   });
 });

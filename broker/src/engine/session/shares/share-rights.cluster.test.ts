@@ -10,13 +10,11 @@ import { testCaller } from "../../testing/as-caller.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestCluster } from "../../testing/test-cluster.ts";
 import { secret, sha256 } from "../../testing/key-secret.ts";
+import { allOfA } from "../../testing/roles-of-a.ts";
 
-const allOfA: readonly AccessRule[] = [
-  { effect: "allow", actions: ["open", "publish", "subscribe", "read"], filter: "a/#" },
-];
 const notSecret: readonly AccessRule[] = [{ effect: "deny", actions: ["subscribe"], filter: "a/secret" }];
 const roles = new Map([
-  ["all of a", allOfA],
+  ["all of a", [allOfA]],
   ["not secret", notSecret],
 ]);
 const filter = parseTopicFilter("$share/s/a/#");
