@@ -29,7 +29,6 @@ export class BriefCache<Value> {
     const { now, ageMsMax } = this.#options;
     const known = this.#entries.get(key);
     if (known !== undefined && now() - known.askedAt < ageMsMax) return known.answer;
-    this.#entries.delete(key);
     const answer = ask();
     answer.catch(() => undefined); // Each caller handles the rejection.
     this.#entries.set(key, { askedAt: now(), answer });

@@ -1,6 +1,8 @@
-/** The types of the whole packets in some bytes, and whether the bytes end with a whole packet. */
+/** What some bytes contain. */
 export interface Headers {
+  /** The types of the whole packets. */
   readonly types: readonly number[];
+  /** Whether the bytes end with a whole packet, or have a malformed length, after which there are no more packets. */
   readonly endsBetweenPackets: boolean;
 }
 
@@ -23,7 +25,7 @@ export const typeOf = {
 
 const lengthBytesMax = 4;
 
-/** Reads fixed headers and nothing else. A length of more than four bytes is malformed, and counts as the end. */
+/** Reads fixed headers and nothing else, up to a length of more than four bytes, which is malformed. */
 export function readHeaders(bytes: Buffer): Headers {
   const types: number[] = [];
   for (let at = 0; at < bytes.length; ) {

@@ -1,4 +1,3 @@
-import { joinTexts } from "../../lib/join-texts.ts";
 import { BrokerError, quote } from "@stele/wire";
 import type { RuleAction } from "../../domain/access-rule.ts";
 import { type GroupId, orDefaultGroup } from "../../domain/group-id.ts";
@@ -13,6 +12,7 @@ import type { TenantNames } from "../../domain/tenant-names.ts";
 import { isTopicFilter, parseTopicFilter, type TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { CancelSignal } from "../../lib/cancellation.ts";
+import { joinTexts } from "../../lib/join-texts.ts";
 import { type Caller, type Known, nobody, type Owner, ownerOf, type Principal, type Rejected } from "./caller.ts";
 import type { AuditTrail } from "./audit-trail.ts";
 import type { FailedLogIns, LogInOrigin } from "./failed-log-ins.ts";

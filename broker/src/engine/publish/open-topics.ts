@@ -8,7 +8,7 @@ import type { IndexProgress } from "../index-progress.ts";
 import { answerAll } from "./answer-all.ts";
 
 /** Maximum number of open topics of one group in memory, about 300 bytes each. At the limit, the oldest entry is removed. */
-export const openTopicsMax = 65_536;
+const openTopicsMax = 65_536;
 
 /** What a publish needs of its topic. */
 export interface OpenTopic {
