@@ -14,12 +14,18 @@ function timesSent(): readonly (number | undefined)[] {
   return engine.sink.attempts.flatMap(({ batch = [] }) => batch.map(({ origin }) => origin?.time));
 }
 
+/** A subscription to a new topic, with this many events to deliver once it is resumed. */
+async function pausedWith(topic: string, eventCount: number): Promise<string> {
+  await engine.broker.open({ topic, groupId: undefined });
+  const id = await engine.subscribe(topic, { options: { form: "cloudevents", batchEvents: 100 } });
+  await order(id, "pause");
+  await engine.publishMany(topic, eventCount);
+  return id;
+}
+
 it("a chain that gives no times delays a batch of CloudEvents once, not for the block of each event", async () => {
   engine = await TestEngine.start();
-  await engine.broker.open({ topic: "a", groupId: undefined });
-  const id = await engine.subscribe("a", { options: { form: "cloudevents", batchEvents: 100 } });
-  await order(id, "pause");
-  await engine.publishMany("a", 20);
+  const id = await pausedWith("a", 20);
   engine.readBlock = () => new Promise(() => {});
   await order(id, "resume");
   await engine.clock.advance(11_000);
@@ -29,4 +35,17 @@ it("a chain that gives no times delays a batch of CloudEvents once, not for the 
   await engine.publish("a", "with a time");
   await engine.clock.advance(100);
   expect(timesSent().at(-1)).toEqual(expect.any(Number));
+});
+
+it("a chain that quickly refuses one time leaves the other CloudEvents of a batch theirs", async () => {
+  engine = await TestEngine.start();
+  const id = await pausedWith("a", 20);
+  engine.readBlock = async () => {
+    engine.readBlock = undefined;
+    await new Promise<void>((resolve) => engine.clock.after(100, resolve));
+    throw new Error("429");
+  };
+  await order(id, "resume");
+  await engine.clock.advance(1_000);
+  expect(timesSent()).toEqual([undefined, ...Array.from({ length: 19 }, () => expect.any(Number))]);
 });

@@ -11,6 +11,9 @@ import type { IndexProgress } from "./index-progress.ts";
 /** Maximum number of cached topics, and of cached block times, about 150 bytes each. A cache that grows beyond it is cleared. */
 const originsKeptMax = 10_000;
 
+/** A read without a result that takes at least this long, in milliseconds, means that the chain hangs. */
+const hangMsMin = 1_000;
+
 export interface EventOriginsParts {
   readonly ledger: Pick<Ledger, "view">;
   readonly clock: Pick<Clock, "monotonic">;
@@ -54,15 +57,16 @@ export class EventOrigins implements OriginSource {
   }
 
   /**
-   * Undefined if the chain gives no time. Then nobody asks again for as long as that took: a chain that hangs would hold up each block of a backlog until the
-   * read's deadline.
+   * Undefined if the chain gives no time. If it hangs, nobody asks again for as long as that took: otherwise it would hold up each block of a backlog until
+   * the read's deadline. After a quick refusal, it may well give the next time.
    */
   async #readTime(blockNumber: number, signal: AbortSignal): Promise<number | undefined> {
     const { times, clock } = this.#parts;
     const startedAt = clock.monotonic();
     if (startedAt < this.#askAt) return undefined;
     const time = await untilAborted(times.find(blockNumber), signal);
-    if (time === undefined && !signal.aborted) this.#askAt = 2 * clock.monotonic() - startedAt;
+    const tookMs = clock.monotonic() - startedAt;
+    if (time === undefined && tookMs >= hangMsMin && !signal.aborted) this.#askAt = clock.monotonic() + tookMs;
     return time;
   }
 
