@@ -49,3 +49,19 @@ it("a chain that quickly refuses one time leaves the other CloudEvents of a batc
   await engine.clock.advance(1_000);
   expect(timesSent()).toEqual([undefined, ...Array.from({ length: 19 }, () => expect.any(Number))]);
 });
+
+it("a read that hangs takes no times from events once the chain has answered a later read", async () => {
+  engine = await TestEngine.start();
+  const hanging = await pausedWith("a", 1);
+  const answered = await pausedWith("b", 1);
+  engine.readBlock = () => new Promise(() => {});
+  await order(hanging, "resume");
+  await engine.clock.advance(4_000);
+  engine.readBlock = undefined;
+  await order(answered, "resume");
+  await engine.clock.advance(2_000);
+  expect(timesSent()).toEqual([expect.any(Number), undefined]);
+  await engine.publish("b", "after the recovery");
+  await engine.clock.advance(100);
+  expect(timesSent().at(-1)).toEqual(expect.any(Number));
+});

@@ -33,6 +33,8 @@ export class EventOrigins implements OriginSource {
   #version = -1;
   /** When the chain may be asked for a time again, in milliseconds of the monotonic clock. */
   #askAt = 0;
+  /** When the chain last gave a time, by the same clock. */
+  #answeredAt = -1;
 
   constructor(parts: EventOriginsParts) {
     this.#parts = parts;
@@ -58,15 +60,17 @@ export class EventOrigins implements OriginSource {
 
   /**
    * Undefined if the chain gives no time. If it hangs, nobody asks again for as long as that took: otherwise it would hold up each block of a backlog until
-   * the read's deadline. After a quick refusal, it may well give the next time.
+   * the read's deadline. After a quick refusal, or if it has answered another read meanwhile, it may well give the next time.
    */
   async #readTime(blockNumber: number, signal: AbortSignal): Promise<number | undefined> {
     const { times, clock } = this.#parts;
     const startedAt = clock.monotonic();
     if (startedAt < this.#askAt) return undefined;
     const time = await untilAborted(times.find(blockNumber), signal);
-    const tookMs = clock.monotonic() - startedAt;
-    if (time === undefined && tookMs >= hangMsMin && !signal.aborted) this.#askAt = clock.monotonic() + tookMs;
+    const endedAt = clock.monotonic();
+    const tookMs = endedAt - startedAt;
+    if (time !== undefined) [this.#askAt, this.#answeredAt] = [0, endedAt];
+    else if (tookMs >= hangMsMin && this.#answeredAt < startedAt && !signal.aborted) this.#askAt = endedAt + tookMs;
     return time;
   }
 
