@@ -1,4 +1,4 @@
-import { afterEach, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import { withCalls } from "../../lib/with-calls.ts";
@@ -31,23 +31,64 @@ function joinShare(attachment: Attachment): Promise<unknown> {
   return attachment.subscribe([{ ...options, filter: parseTopicFilter("$share/s/a") }]);
 }
 
-it("removes the row of a session whose connection ended while the store began it, and publishes its will once", async () => {
+/** A client that joins a share. The store begins the row of its session, or fails to, and answers once the gate is open. */
+async function joinSlowly(row: "begun" | "failed") {
   const memory = createMemoryStore();
   const gate = createDeferred<void>();
   const claimSession: typeof memory.sessions.claimSession = async (claim) => {
-    if (claim.isStored) await gate.promise;
-    return memory.sessions.claimSession(claim);
+    if (!claim.isStored) return memory.sessions.claimSession(claim);
+    const claimed = row === "begun" ? await memory.sessions.claimSession(claim) : undefined;
+    await gate.promise;
+    if (claimed === undefined) throw new Error("no connection");
+    return claimed;
   };
   engine = await TestEngine.start({ store: withSessions(memory, { claimSession }) });
   await engine.broker.open({ topic: "a", groupId: undefined });
-  const attachment = await attach(new RecordingPeer());
+  const peer = new RecordingPeer();
+  const attachment = await attach(peer);
   const joined = Promise.allSettled([joinShare(attachment)]);
   await engine.clock.settle();
-  attachment.detach({ expiryMs: 0, isRegular: false });
-  gate.resolve();
+  return { memory, gate, peer, attachment, joined };
+}
+
+const lost = { expiryMs: 0, isRegular: false };
+
+async function expectEndedOnce({ memory, joined }: Awaited<ReturnType<typeof joinSlowly>>): Promise<void> {
   await Promise.all([joined, engine.clock.advance(5_000)]);
   expect(await memory.sessions.listSessions({ after: undefined, limit: 9 })).toEqual([]);
   expect(await engine.broker.state({ topic: "will", groupId: undefined })).toMatchObject({ sequence: 1 });
+}
+
+describe.each(["begun", "failed"] as const)("a connection that ends before the row of its session has %s", (row) => {
+  it("leaves no row, and its will is published once", async () => {
+    const joining = await joinSlowly(row);
+    joining.attachment.detach(lost);
+    joining.gate.resolve();
+    await expectEndedOnce(joining);
+  });
+
+  it("leaves no row if its client ends the session", async () => {
+    const { memory, gate, attachment, joined } = await joinSlowly(row);
+    const ended = attachment.end();
+    await engine.clock.settle();
+    gate.resolve();
+    await Promise.all([ended, joined, engine.clock.advance(5_000)]);
+    expect(await memory.sessions.listSessions({ after: undefined, limit: 9 })).toEqual([]);
+  });
+
+  it.each<[string, (joining: Awaited<ReturnType<typeof joinSlowly>>) => void]>([
+    ["comes back", ({ attachment }) => attachment.detach(lost)],
+    ["is replaced", () => {}],
+    ["is replaced, and it then leaves", ({ peer, attachment }) => (peer.ended = () => attachment.detach(lost))],
+  ])("has its will published once, and its session is not resumed, if its client %s", async (_, prepare) => {
+    const joining = await joinSlowly(row);
+    prepare(joining);
+    const again = attach(new RecordingPeer());
+    await engine.clock.settle();
+    joining.gate.resolve();
+    expect(await again).toMatchObject({ isPresent: false });
+    await expectEndedOnce(joining);
+  });
 });
 
 it("a stop waits for a change of filters in progress before it closes the store", async () => {

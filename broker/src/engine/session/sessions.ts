@@ -298,6 +298,7 @@ export class Sessions implements Readers {
     if (why !== undefined) known.peer.ended(why); // This call may detach the session.
     this.#release(known);
     try {
+      await this.#claims.keeping(known);
       if (known.session.isStored || this.#parts.isShared) await this.#left.remove(known);
     } catch (error) {
       this.#left.add(known, { will: undefined, expiryMs: 0 });
@@ -313,11 +314,13 @@ export class Sessions implements Readers {
     if (known === undefined) return;
     known.peer.ended("taken-over"); // This call may detach the session; a later turn then writes the end.
     const { session, will } = known;
-    const hasLeft = this.#connected.get(name) !== known; // Then #leave has published the will, if the session is only in memory.
+    const hasLeft = this.#connected.get(name) !== known; // Then #leave settles the will of a session that is only in memory.
     this.#release(known);
     await this.#left.writeLast(known);
-    const publishesWill = !session.isStored && !hasLeft && !this.#parts.isShared;
-    if (publishesWill && will !== undefined) void this.#sweeper.publishUnstored(known, will);
+    if (session.isStored || this.#parts.isShared) return;
+    if (hasLeft)
+      await this.#left.write(name); // The store may have failed to begin the row that the end waited for.
+    else if (will !== undefined) void this.#sweeper.publishUnstored(known, will);
   }
 
   /** Takes the session from its connection. */
@@ -336,7 +339,7 @@ export class Sessions implements Readers {
     if (this.#connected.get(known.name) !== known) return;
     this.#release(known);
     const will = leave.isRegular ? undefined : known.will;
-    if (!known.session.isStored && !this.#parts.isShared) {
+    if (!known.session.isStored && !this.#parts.isShared && this.#claims.keeping(known) === undefined) {
       if (will !== undefined) void this.#sweeper.publishUnstored(known, will);
       return;
     }
@@ -356,11 +359,8 @@ export class Sessions implements Readers {
   }
 
   async #keep(session: Session): Promise<void> {
-    const known = this.#findConnected(session);
-    if (known === undefined) return; // Its connection has ended.
-    if (!this.#parts.isShared) await this.#claims.begin(known);
-    session.keepIn(this.writers.of(known.group.id));
-    this.#left.addLate(known);
+    const known = this.#findConnected(session); // Undefined if its connection has ended.
+    if (known !== undefined) await this.#claims.keep(known, this.writers.of(known.group.id));
   }
 
   #findConnected(session: Session): Connected | undefined {

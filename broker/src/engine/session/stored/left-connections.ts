@@ -83,12 +83,6 @@ export class LeftConnections {
     void turn.finally(() => this.#turnsAsked.delete(turn));
   }
 
-  /** Ends the session of a connection that left while the store began its row: then there was no row to end, and its will is published already. */
-  addLate(known: Connected): void {
-    const { isShared, connected } = this.#parts; // If nodes share the store, every session has a row.
-    if (!isShared && connected.get(known.name) !== known) this.add(known, { will: undefined, expiryMs: 0 });
-  }
-
   has(name: string): boolean {
     return this.#pending.has(name);
   }
@@ -172,6 +166,12 @@ export class LeftConnections {
       if (former !== undefined && !isRemoved) room.added(group.id, 1);
     };
     await lingering.ended();
+    if (!session.isStored && !isShared) {
+      // The store has failed to begin the row that the end waited for.
+      this.#all.delete(left);
+      if (will !== undefined) void sweeper.publishUnstored(left, will);
+      return;
+    }
     while (!signal.aborted) {
       try {
         await this.#storeTurns.run(group.id, () => group.changes.shared(write), signal);

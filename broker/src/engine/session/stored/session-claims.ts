@@ -16,6 +16,7 @@ import { overStoredQuota } from "../../access/quotas.ts";
 import { type Caller, ownerOf } from "../../access/caller.ts";
 import type { AttachRequest } from "../../broker.ts";
 import type { Attaching, Connected } from "../connected.ts";
+import type { Keeper } from "../session-parts.ts";
 import { encodeWill } from "./session-codec.ts";
 import type { SessionRoom } from "./session-room.ts";
 import type { SessionTimes } from "./session-times.ts";
@@ -62,6 +63,7 @@ export class ClaimSkipped extends BrokerError {
 export class SessionClaims {
   readonly #parts: SessionClaimsParts;
   readonly #turns = new StoreTurns();
+  readonly #keeping = new Map<Connected, Promise<void>>();
 
   constructor(parts: SessionClaimsParts) {
     this.#parts = parts;
@@ -96,8 +98,26 @@ export class SessionClaims {
     throw new BrokerError("busy", { details });
   }
 
-  /** Creates the row of a session that lived only in memory. @throws BrokerError 200301, 200300 if the store begins no session; and what the store throws. */
-  async begin({ group, session, principal, ...request }: Connected): Promise<void> {
+  /** Resolves when {@link keep} has ended for a connection; undefined if it does not run. The end of the connection waits for it. */
+  keeping(known: Connected): Promise<void> | undefined {
+    return this.#keeping.get(known);
+  }
+
+  /**
+   * Lets `keeper` store the changes of a session, which needs a row if it lived only in memory. If nodes share the store, every session has one.
+   * @throws BrokerError 200301, 200300 if the store begins no session; and what the store throws.
+   */
+  async keep(known: Connected, keeper: Keeper): Promise<void> {
+    const begun = this.#parts.isShared ? Promise.resolve() : this.#begin(known);
+    const kept = begun.then(() => known.session.keepIn(keeper));
+    const end = (): void => void this.#keeping.delete(known);
+    const ended = kept.then(end, end);
+    this.#keeping.set(known, ended);
+    known.lingering.add(ended);
+    await kept;
+  }
+
+  async #begin({ group, session, principal, ...request }: Connected): Promise<void> {
     const { id: newId, epoch: newEpoch, taken: position } = session.state;
     const attaching = { group, caller: { principal }, stream: undefined };
     const claim = await this.#toClaim(attaching, { ...request, isClean: true });
