@@ -68,7 +68,7 @@ function isSymmetric(secret: string): boolean {
 /** The secrets in the text that a subscription keeps. */
 export function readSecrets(text: string): SigningSecrets {
   if (!text.startsWith(rotationPrefix)) return { current: text };
-  // Only rotateSecret writes this prefix.
+  // Only formatRotation writes this prefix.
   return JSON.parse(text.slice(rotationPrefix.length)) as SigningSecrets;
 }
 
@@ -78,10 +78,23 @@ export function validSecrets(text: string, now: number): readonly string[] {
   return older !== undefined && now < older.until ? [current, older.secret] : [current];
 }
 
+/** The text to store when a rotation is to end at `until`. Unchanged if none is in progress: a secret that has ended must not sign again. */
+export function moveRotationEnd(
+  text: string,
+  { now, until }: { readonly now: number; readonly until: number },
+): string {
+  const { older, ...rest } = readSecrets(text);
+  if (older === undefined || now >= older.until) return text;
+  return formatRotation({ ...rest, older: { ...older, until } });
+}
+
 /** The text to store when `next` becomes the current secret: the previous one signs too until `until`. Unchanged if `next` is current already. */
 export function rotateSecret(text: string, next: string, { until }: { readonly until: number }): string {
   const { current } = readSecrets(text);
   if (current === next) return text;
-  const secrets: SigningSecrets = { current: next, older: { secret: current, until } };
+  return formatRotation({ current: next, older: { secret: current, until } });
+}
+
+function formatRotation(secrets: SigningSecrets): string {
   return `${rotationPrefix}${JSON.stringify(secrets)}`;
 }

@@ -63,10 +63,24 @@ describe("a change", () => {
     await engine.subscribe("a", { subscriptionId: id, secret: secretNamed("new") });
     await engine.subscribe("a", { subscriptionId: id });
     expect(await deliveryOf(id)).toMatchObject({ secret });
+    await change(id, { secret: secretNamed("new") });
+    expect(await deliveryOf(id)).toMatchObject({ secret });
     await change(id, { secret: secretNamed("new"), rotationMs: 0 });
     expect(await deliveryOf(id)).toMatchObject({ secret: secretNamed("new") });
     await change(id, { secret: null });
     expect((await deliveryOf(id)).secret).toBeUndefined();
+  });
+
+  it("to the current secret moves the end of a rotation in progress, and of no other", async () => {
+    const id = await engine.subscribe("a", { secret: secretNamed("old") });
+    await change(id, { secret: secretNamed("new") });
+    const until = engine.clock.now() + 60_000;
+    await change(id, { secret: secretNamed("new"), rotationMs: 60_000 });
+    const secrets = { current: secretNamed("new"), older: { secret: secretNamed("old"), until } };
+    expect(readSecrets((await deliveryOf(id)).secret ?? "")).toEqual(secrets);
+    await engine.clock.advance(60_000);
+    await change(id, { secret: secretNamed("new"), rotationMs: 60_000 });
+    expect(readSecrets((await deliveryOf(id)).secret ?? "")).toEqual(secrets);
   });
 
   it("to the secret `generate` answers with a new secret, and is refused for a search", async () => {

@@ -1,6 +1,6 @@
 import { BrokerError, quote } from "@stele/wire";
 import { changeOptions } from "../../domain/delivery-options.ts";
-import { checkSecret, rotateSecret } from "../../domain/signing-secret.ts";
+import { checkSecret, moveRotationEnd, readSecrets, rotateSecret } from "../../domain/signing-secret.ts";
 import type { CallbackSubscription } from "../../domain/subscription.ts";
 import { isPattern, parseTopicFilter, type TopicFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
@@ -58,7 +58,7 @@ export class DeliveryChanges {
 
   #toSecret({ delivery, state }: CallbackSubscription, change: DeliveryChange): string | undefined {
     const { secret: kept, url } = delivery;
-    const { secret, rotationMs = rotationMsDefault } = change;
+    const { secret, rotationMs } = change;
     if (change.url !== undefined && change.url !== url) return secret ?? undefined;
     if (secret === undefined && state === "locked") {
       const details = "its secret cannot be decrypted: give a new one, or null for none";
@@ -66,7 +66,11 @@ export class DeliveryChanges {
     }
     if (secret === undefined) return kept;
     if (secret === null || kept === undefined || rotationMs === 0) return secret ?? undefined;
-    return rotateSecret(kept, secret, { until: this.#options.clock.now() + rotationMs });
+    const now = this.#options.clock.now();
+    const until = now + (rotationMs ?? rotationMsDefault);
+    const isCurrent = readSecrets(kept).current === secret;
+    if (isCurrent && rotationMs !== undefined) return moveRotationEnd(kept, { now, until });
+    return rotateSecret(kept, secret, { until });
   }
 
   async #checkFilter(current: CallbackSubscription, filter: TopicFilter, group: Group): Promise<void> {

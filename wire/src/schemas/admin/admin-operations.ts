@@ -135,8 +135,8 @@ const calls = {
       .partial()
       .refine((change) => Object.keys(change).length > 0, "it names nothing to change")
       .refine(
-        ({ secret, rotationSeconds }) => rotationSeconds === undefined || secret !== undefined,
-        '"rotationSeconds" goes with "secret" only: to end a rotation, give the current secret, and 0',
+        ({ secret, rotationSeconds }) => rotationSeconds === undefined || typeof secret === "string",
+        '"rotationSeconds" goes with a secret only: to end a rotation, give the current secret, and 0',
       ),
   },
   test: { summary: "Sends a test event now, whatever the state of the subscription.", body: none },

@@ -331,6 +331,11 @@ describe("failures", () => {
     ["POST /subscriptions/00000000-0000-4000-8000-000000000001/change", [400, 100501], { url: "ftp://x" }],
     ["POST /subscriptions/00000000-0000-4000-8000-000000000001/change", [400, 200001], { attemptsMax: 2 }],
     ["POST /subscriptions/00000000-0000-4000-8000-000000000001/change", [400, 200001], { rotationSeconds: 0 }],
+    [
+      "POST /subscriptions/00000000-0000-4000-8000-000000000001/change",
+      [400, 200001],
+      { secret: null, rotationSeconds: 9 },
+    ],
     ["POST /subscriptions/00000000-0000-4000-8000-000000000001/discard", [400, 200001], {}],
     ["POST /subscriptions/00000000-0000-4000-8000-000000000001/discard", [400, 200001], { eventId: "a", all: true }],
     ["POST /subscriptions/00000000-0000-4000-8000-000000000001/discard", [404, 100303], { eventId: "df09ed59-9-9" }],
