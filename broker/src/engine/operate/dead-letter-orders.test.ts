@@ -176,6 +176,22 @@ describe("redeliver", () => {
     expect(attempted()).toEqual(["1", "2", "3"]);
   });
 
+  it("sends no event that a replay delivers while the order waits for the time of its block", async () => {
+    const id = await withLetters();
+    outcomes.clear();
+    await order(id, { kind: "change", change: { form: "cloudevents" } });
+    const answered = createDeferred<undefined>();
+    engine.readBlock = () => answered.promise;
+    const [first] = await letters(id);
+    const work = order(id, redeliver);
+    await engine.clock.settle();
+    await order(id, { kind: "replay", from: first?.eventId ?? "" });
+    answered.resolve(undefined);
+    expect(await work).toEqual({ id, events: 0, deadLetters: { left: 0 } });
+    await engine.clock.advance(1_000);
+    expect(attempted()).toEqual(["1", "2", "3"]);
+  });
+
   it("sends no dead letter of a removed subscription to one that was made with its identifier", async () => {
     const id = await withLetters();
     engine.sink.receive("http://receiver/", async () => {

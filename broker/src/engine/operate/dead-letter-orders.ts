@@ -178,13 +178,13 @@ export class DeadLetterOrders {
   async #attempt(letter: DeadLetter, { find, group, signals }: DeadLetterRun): Promise<AttemptOutcome> {
     const { access, events, eventIds } = this.#options;
     const subscription = await find();
-    if (!(await this.#isKept(letter))) return { status: "withheld" };
     this.#checkRight(subscription, letter);
     const event = await events.get(group, letter.eventId);
     const origins = isCloudEvent(subscription.delivery.options)
       ? [group.origins.find(event) ?? (await group.origins.load(event, signals.stopping))]
       : undefined;
     await access.callbackTurnOf(subscription)(signals.stopping);
+    if (!(await this.#isKept(letter))) return { status: "withheld" }; // The last wait before the attempt: the others may take long.
     const addressee = { target: toTarget(subscription), eventIds, names: access.namesFor(subscription) };
     const mayStart = (): boolean => access.mayDeliver(subscription) && access.receiverOf(subscription)(letter.topic);
     return attempt(this.#options, toNotification(addressee, [event], origins), { ...signals, mayStart });
