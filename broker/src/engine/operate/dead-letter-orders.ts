@@ -125,10 +125,8 @@ export class DeadLetterOrders {
     for (const letter of due) {
       await run.slices.pause();
       const reserved = await this.#reserve(letter);
-      if (reserved === undefined) {
-        if (letter === due[0]) throw anotherRuns();
-        break;
-      }
+      if (reserved === "by another" && letter === due[0]) throw anotherRuns();
+      if (typeof reserved === "string") break;
       const outcome = await this.#attempt(reserved, { ...run, signals }).catch((error: unknown) =>
         this.#giveBack(letter, reserved).then(() => Promise.reject(error)),
       );
@@ -154,13 +152,15 @@ export class DeadLetterOrders {
     return nodes.some(({ id }) => reserving.has(id));
   }
 
-  /** Undefined if another node has reserved the dead letter. A single node marks nothing: `#running` already prevents a second order. */
-  async #reserve(letter: DeadLetter): Promise<DeadLetter | undefined> {
+  /** `gone`: the dead letter was removed meanwhile. A single node marks nothing: `#running` already prevents a second order. */
+  async #reserve(letter: DeadLetter): Promise<DeadLetter | "by another" | "gone"> {
     const reservation = await this.#findReservation();
     if (reservation === undefined) return letter;
-    if (await this.#isAnyReserved([letter], reservation)) return undefined;
+    if (await this.#isAnyReserved([letter], reservation)) return "by another";
+    const { deadLetters } = this.#options.store;
     const reserved = reserveLetter(letter, reservation);
-    return (await this.#options.store.deadLetters.replace(letter, reserved)) ? reserved : undefined;
+    if (await deadLetters.replace(letter, reserved)) return reserved;
+    return (await deadLetters.find(letter.subscriptionId, letter.eventId)) === undefined ? "gone" : "by another";
   }
 
   /** Undefined for a single node. @throws BrokerError 200207. */

@@ -82,6 +82,18 @@ describe("two nodes that redeliver at once", () => {
   });
 });
 
+it("a redelivery whose first dead letter goes right after it was listed ends, and is not refused", async () => {
+  const id = await startWithLetters();
+  const { deadLetters } = cluster.shared.store;
+  const list = deadLetters.list.bind(deadLetters);
+  deadLetters.list = async (...call) => {
+    const due = await list(...call);
+    await deadLetters.remove(due.slice(0, 1));
+    return due;
+  };
+  expect(await cluster.run(order(0, id, redeliver))).toEqual({ id, events: 0, deadLetters: { left: all.length - 1 } });
+});
+
 it("a node refuses to discard dead letters while another redelivers them", async () => {
   const id = await startWithLetters();
   const first = order(0, id, redeliver);
