@@ -34,7 +34,6 @@ import { SessionRoom } from "./stored/session-room.ts";
 import { SessionSweeper } from "./stored/session-sweeper.ts";
 import { Shares } from "./shares/shares.ts";
 import { Streams } from "./streams.ts";
-import { StoreTurns } from "./stored/store-turns.ts";
 import { SessionWriters, type WritableSession } from "./stored/session-writer.ts";
 import { Unreleased } from "./unreleased.ts";
 
@@ -62,7 +61,6 @@ export class Sessions implements Readers {
   readonly #shares: ReadonlyMap<GroupId, Shares>;
   readonly #retainedReads: RetainedReads;
   readonly #unreleased = new Unreleased();
-  readonly #ends = new StoreTurns();
   /** Groups whose index rolls back. */
   readonly #stopped = new Set<GroupId>();
 
@@ -255,9 +253,7 @@ export class Sessions implements Readers {
       unsubscribe: (filters) => this.#filters.unsubscribe({ session, group, caller }, filters),
       linger: (until) => lingering.add(until),
       detach: (leave) => this.#leave(known, leave),
-      end: async () => {
-        await this.#turns.run(name, () => this.#ends.run(group.id, () => this.#end(known), this.#stopping));
-      },
+      end: () => this.#left.end(known, () => this.#end(known)),
     };
   }
 

@@ -1,6 +1,8 @@
 import { expect, it } from "vitest";
 import { parseTopicFilter } from "../../../domain/topic-filter.ts";
+import { createDeferred } from "../../../lib/deferred.ts";
 import { silentLogger } from "../../../lib/logger.ts";
+import { withCalls } from "../../../lib/with-calls.ts";
 import type { SessionStore } from "../../../ports/session-store.ts";
 import { createMemoryStore } from "../../../store/memory/memory-store.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
@@ -62,6 +64,34 @@ it("a stop keeps no stream of STOMP that unSubscribe ends meanwhile", async () =
   await unsubscribed;
   await engine.broker.start();
   expect(await engine.store.sessions.listSessions({ after: undefined, limit: 1 })).toEqual([]);
+  await engine.stop();
+});
+
+it("a stop waits for the end of a stream of STOMP before it closes the store", async () => {
+  const memory = createMemoryStore();
+  const calls: string[] = [];
+  const gate = createDeferred<void>();
+  const sessions = withSessions(memory, {
+    removeSession: async (...call) => {
+      await gate.promise;
+      calls.push("remove");
+      return memory.sessions.removeSession(...call);
+    },
+  });
+  const stop = async (): Promise<void> => {
+    calls.push("stop");
+    await memory.stop();
+  };
+  const engine = await TestEngine.start({ store: withCalls(sessions, { stop }) });
+  const { attachment } = await connect(engine, "STOMP", keys[0] ?? "");
+  const ended = attachment.end();
+  await engine.clock.settle();
+  const stopped = engine.broker.stop(1_000);
+  await engine.clock.settle();
+  expect(calls).toEqual([]);
+  gate.resolve();
+  await Promise.all([ended, stopped]);
+  expect(calls).toEqual(["remove", "stop"]);
   await engine.stop();
 });
 

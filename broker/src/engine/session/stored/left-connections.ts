@@ -50,9 +50,11 @@ export class LeftConnections {
   readonly #all = new Map<Connected, ConnectionEnd | undefined>();
   /** The ends to write, by session name. */
   readonly #pending = new Map<string, { readonly left: Connected; readonly end: ConnectionEnd }>();
-  readonly #turnsAsked = new Set<Promise<void>>();
+  /** Ends of connections, and of sessions, that wait for their turns or are being written. */
+  readonly #ending = new Set<Promise<unknown>>();
   readonly #log: BoundedLog;
   readonly #storeTurns = new StoreTurns();
+  readonly #sessionTurns = new StoreTurns();
   #isStopping = false;
 
   constructor(parts: LeftConnectionsParts) {
@@ -78,9 +80,23 @@ export class LeftConnections {
     const { name } = left;
     this.#all.set(left, end);
     this.#pending.set(name, { left, end });
-    const turn = this.#parts.turns.run(name, () => this.write(name));
-    this.#turnsAsked.add(turn);
-    void turn.finally(() => this.#turnsAsked.delete(turn));
+    void this.#track(this.#parts.turns.run(name, () => this.write(name)));
+  }
+
+  /** Ends a session in a turn of its name. @throws what `end` throws. */
+  async end({ name, group }: Connected, end: () => Promise<void>): Promise<void> {
+    const { turns, signal } = this.#parts;
+    await this.#track(turns.run(name, () => this.#sessionTurns.run(group.id, end, signal)));
+  }
+
+  /** Lets {@link settled} wait. */
+  async #track(end: Promise<unknown>): Promise<void> {
+    this.#ending.add(end);
+    try {
+      await end;
+    } finally {
+      this.#ending.delete(end);
+    }
   }
 
   has(name: string): boolean {
@@ -105,9 +121,9 @@ export class LeftConnections {
     this.#all.delete(pending.left);
   }
 
-  /** Resolves when every pending end is written, or when `signal` aborts; then warns of ends whose will or expiry the rows lack. */
+  /** Resolves when every end is written, or when `signal` aborts; then warns of ends whose will or expiry the rows lack. */
   async settled(signal: CancelSignal): Promise<void> {
-    await untilAborted(Promise.allSettled(this.#turnsAsked), signal);
+    await untilAborted(Promise.allSettled(this.#ending), signal);
     const count = [...this.#all].filter(([left, end]) => end !== undefined && !isKnown(left, end)).length;
     if (count === 0) return;
     const effect =
