@@ -19,8 +19,8 @@ const will = {
 };
 
 /** Attaches a session that ends with its connection, and so lives only in memory until its client joins a share. */
-async function attach(peer: RecordingPeer): Promise<Attachment> {
-  const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10, will } as const;
+async function attach(peer: RecordingPeer, key = "c"): Promise<Attachment> {
+  const request = { groupId: undefined, protocol: "MQTT", key, isClean: false, windowMax: 10, will } as const;
   const attached = engine.broker.attach({ ...request, expiryMs: 0, onConnected: () => {} }, peer);
   const [attachment] = await Promise.all([attached, engine.clock.settle()]);
   return attachment;
@@ -89,6 +89,33 @@ describe.each(["begun", "failed"] as const)("a connection that ends before the r
     expect(await again).toMatchObject({ isPresent: false });
     await expectEndedOnce(joining);
   });
+});
+
+it("a stop ends a client that attaches late without a wait for the changes of filters of others", async () => {
+  const memory = createMemoryStore();
+  const [saved, claimed] = [createDeferred<void>(), createDeferred<void>()];
+  const store = withSessions(memory, {
+    saveSessionFilters: async (...call) => {
+      await saved.promise;
+      return memory.sessions.saveSessionFilters(...call);
+    },
+    claimSession: async (claim) => {
+      if (claim.key === "late") await claimed.promise;
+      return memory.sessions.claimSession(claim);
+    },
+  });
+  engine = await TestEngine.start({ store });
+  await engine.broker.open({ topic: "a", groupId: undefined });
+  const joined = Promise.allSettled([joinShare(await attach(new RecordingPeer()))]);
+  const peer = new RecordingPeer();
+  const late = attach(peer, "late");
+  await engine.clock.settle();
+  const stopped = engine.broker.stop(1_000);
+  claimed.resolve();
+  await Promise.all([late, engine.clock.settle()]);
+  expect(peer.endedBecause).toBe("stopping");
+  saved.resolve();
+  await Promise.all([joined, stopped]);
 });
 
 it("a stop waits for a change of filters in progress before it closes the store", async () => {

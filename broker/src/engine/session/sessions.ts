@@ -183,8 +183,9 @@ export class Sessions implements Readers {
     for (const shares of this.#shares.values()) void shares.stop();
     const all = new Set(this.#connected.values());
     for (const { peer } of all) peer.ended("stopping");
-    await untilAborted(Promise.all([this.#attaches.close(), this.#filters.settled()]), signal);
+    await untilAborted(this.#attaches.close(), signal);
     this.#endLate([...this.#connected.values()].filter((known) => !all.has(known)));
+    await untilAborted(this.#filters.settled(), signal);
     await this.#left.settled(signal);
     this.#stopping.abort();
     await this.#sweeper.stop();
