@@ -4,7 +4,8 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { findFreePort } from "../harness/free-port.ts";
-import { callStele } from "../harness/stele-command.ts";
+import { mainFile } from "../harness/broker-process.ts";
+import { callStele, runStele } from "../harness/stele-command.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { useWorld } from "../harness/use.ts";
 import { embeddedWorld } from "../harness/world.ts";
@@ -79,6 +80,40 @@ describe("stele doctor", () => {
     const other = `http://127.0.0.1:${await findFreePort()}`;
     const { findings } = await examine(["--config", config, "--url", other]);
     expect(findings.find(({ check }) => check === "address")?.detail).toContain(other);
+  });
+
+  it("stele doctor examines the broker of the current context, also at the default address and with --config", async () => {
+    using home = createTempFolder();
+    const env = { STELE_URL: "", HOME: home.path };
+    await callStele(["context", "add", "near", "--url", "http://127.0.0.1:8080"], { env });
+    await callStele(["context", "use", "near"], { env });
+    const config = configOf("other.json", { port: await findFreePort() });
+    const { findings } = await examine(["--config", config], env);
+    expect(findings.find(({ check }) => check === "address")?.detail).toMatch(/^http:\/\/127\.0\.0\.1:8080 /);
+  });
+
+  it("stele doctor examines the operators' port of the settings", async () => {
+    const { broker } = running();
+    const [, adminPort = ""] = /^ *operators +http:.*:(\d+)/im.exec(broker.stderr()) ?? [];
+    const ports = { port: Number(new URL(broker.url).port), adminPort: Number(adminPort) };
+    const { findings } = await examine(["--config", configOf("ports.json", ports)], { STELE_URL: "" });
+    expect(findings).toContainEqual({ check: "admin", status: "ok", detail: "this caller may use the admin API" });
+  });
+
+  it("stele doctor reports an address of the settings that is no URL, besides its other findings", async () => {
+    const config = configOf("host.json", { host: "999.1.1.1", allowAnonymous: true });
+    const { code, findings } = await examine(["--config", config], { STELE_URL: "" });
+    expect(code).toBe(1);
+    expect(findings.map(({ check, status }) => `${check} ${status}`)).toEqual(
+      expect.arrayContaining(["config ok", "address failed"]),
+    );
+  });
+
+  it.runIf(process.platform === "linux")("stele doctor reads a key from a pipe once", async () => {
+    const program = ["bash", "-c", 'exec "$@" --key-file <(echo key)', "bash", process.execPath, mainFile];
+    const { port } = new URL(running().broker.url);
+    const args = ["doctor", "-o", "json", "--config", configOf("pipe.json", { port: Number(port) })];
+    expect(await runStele(args, { program, env: { HOME: folder.path } })).toMatchObject({ code: 0, stderr: "" });
   });
 
   it.each<[string, object, Readonly<Record<string, string>>, string]>([

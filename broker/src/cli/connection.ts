@@ -1,7 +1,7 @@
 import { Stele } from "@stele/client";
 import { type Command, Option } from "commander";
 import { Contexts } from "./contexts.ts";
-import { type BrokerFlags, findBroker, urlDefault } from "./find-broker.ts";
+import { type BrokerAddress, type BrokerFlags, findBroker, urlDefault } from "./find-broker.ts";
 import type { CliIo } from "./io.ts";
 import { type OutputFormat, outputFormats } from "../lib/output-format.ts";
 import { Output } from "./output.ts";
@@ -16,7 +16,7 @@ export interface Session {
   readonly stele: Stele;
   readonly output: Output;
   readonly io: CliIo;
-  readonly url: string;
+  readonly broker: BrokerAddress;
   readonly signal: AbortSignal;
 }
 
@@ -46,15 +46,12 @@ export function addConnectionFlags(command: Command): Command {
   );
 }
 
-/**
- * `retries` is how often the client repeats a failed call; its default if undefined.
- * @throws UsageError for a context that does not exist, an unreadable key file, an invalid URL, or a blank group.
- */
-export function openSession(flags: ConnectionFlags, io: CliIo, retries?: number): Session {
+/** @throws UsageError for a context that does not exist, an unreadable key file, an invalid URL, or a blank group. */
+export function openSession(flags: ConnectionFlags, io: CliIo): Session {
   const output = new Output(io, flags.output);
   const contexts = new Contexts(io);
-  const options = findBroker(flags, contexts, io.env);
+  const broker = findBroker(flags, contexts, io.env);
   const problem = contexts.findProblem();
   if (problem !== undefined) output.note(`warning: ${problem}`);
-  return { stele: new Stele({ ...options, retries }), output, io, url: options.url, signal: io.signal };
+  return { stele: new Stele(broker), output, io, broker, signal: io.signal };
 }

@@ -13,8 +13,10 @@ export interface BrokerFlags {
 }
 
 /** How to reach the broker, as options of the client. */
-interface BrokerAddress {
+export interface BrokerAddress {
   readonly url: string;
+  /** Whether neither a flag, nor a context, nor STELE_URL names the broker. */
+  readonly isDefault: boolean;
   readonly adminUrl: string | undefined;
   readonly groupId: string | undefined;
   /** Called for each request. */
@@ -53,8 +55,10 @@ function findContext({ context, url }: BrokerFlags, contexts: Contexts, env: Cli
 
 /** A context's key never goes to the address of `--url` or STELE_URL: with those, `context` is undefined. */
 function toOptions(flags: BrokerFlags, context: Context | undefined, env: CliIo["env"]): BrokerAddress {
+  const named = flags.url ?? context?.url ?? (env["STELE_URL"] || undefined);
   return {
-    url: flags.url ?? context?.url ?? (env["STELE_URL"] || urlDefault),
+    url: named ?? urlDefault,
+    isDefault: named === undefined,
     adminUrl: flags.adminUrl ?? context?.adminUrl,
     groupId: flags.group ?? context?.groupId,
     key: flags.keyFile === undefined ? always(context?.key ?? (env["STELE_KEY"] || undefined)) : keyIn(flags.keyFile),

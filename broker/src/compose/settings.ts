@@ -5,6 +5,7 @@ import { findDatabaseProblems } from "./database.ts";
 import { findLogInProblems } from "./log-ins.ts";
 import { findSecretProblems } from "./secrets.ts";
 import { findSignerProblems } from "./signer.ts";
+import { adminPortOf } from "../config/admin-port.ts";
 import { connectionProtocols, portOf, protocolNames } from "../config/connection-ports.ts";
 import { isSecured } from "../config/connection-conflicts.ts";
 import { databaseName } from "../config/database-url.ts";
@@ -58,7 +59,8 @@ function choicesOf(rule: string): readonly string[] {
 function describe(config: Config): CheckedSettings {
   return {
     dataDir: config.dataDir,
-    url: urlOf(config),
+    url: urlOf(config, config),
+    adminUrl: urlOf(config, adminPortOf(config)),
     database: isClustered(config)
       ? { name: String(databaseName(config.databaseUrl)), place: placeOfDatabase(config.databaseUrl) }
       : undefined,
@@ -80,11 +82,12 @@ const anyHosts: ReadonlyMap<string, string> = new Map([
   ["::", "::1"],
 ]);
 
-function urlOf(config: Config): string | undefined {
-  if (config.port === 0) return undefined;
-  const host = anyHosts.get(config.host) ?? config.host;
+/** Base URL of an HTTP listener. */
+function urlOf(config: Config, place: Pick<Config, "host" | "port"> | undefined): string | undefined {
+  if (place === undefined || place.port === 0) return undefined;
+  const host = anyHosts.get(place.host) ?? place.host;
   const scheme = isSecured(config, "http") ? "https" : "http";
-  return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${config.port}${config.basePath}`;
+  return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${place.port}${config.basePath}`;
 }
 
 function placeOfDatabase(address: string): Place | undefined {

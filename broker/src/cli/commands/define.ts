@@ -11,8 +11,6 @@ export interface Definition<Flags> {
   readonly examples: readonly string[];
   /** Adds the command's own flags. */
   readonly flags?: (command: Command) => Command;
-  /** How often the client repeats a failed call, if not as often as usual. */
-  readonly retries?: number;
   readonly run: (session: Session, call: Call<Flags>) => Promise<void>;
   /** Whether the command changes something. Then it fails if it ends early because nothing reads its output. */
   readonly changes?: (flags: Flags) => boolean;
@@ -31,7 +29,7 @@ export function define<Flags>(parent: Command, io: CliIo, definition: Definition
   addExamples(command, definition.examples);
   return command.action(async () => {
     const flags = command.opts<ConnectionFlags & Flags>();
-    const session = openSession(flags, io, definition.retries);
+    const session = openSession(flags, io);
     const changes = definition.changes?.(flags) === true;
     if (!changes) session.output.endWith(io.signal);
     session.output.beginProgress(toName(command));

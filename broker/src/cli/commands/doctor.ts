@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
-import { type Readiness, type Stele, SteleError } from "@stele/client";
+import { type Readiness, Stele, SteleError } from "@stele/client";
 import type { Command } from "commander";
 import type { CheckedSettings } from "../broker-settings.ts";
-import { type ConnectionFlags, openSession, type Session } from "../connection.ts";
+import type { Session } from "../connection.ts";
 import { examineAddress } from "../doctor/examine-address.ts";
 import { examinePorts } from "../doctor/examine-ports.ts";
 import { examineDisk, examineSettings } from "../doctor/examine-settings.ts";
 import type { Finding } from "../doctor/finding.ts";
-import { urlDefault } from "../find-broker.ts";
+import type { BrokerAddress } from "../find-broker.ts";
 import { type CliIo, CommandFailed } from "../io.ts";
 import type { Column } from "../output.ts";
 import { withTimeLimit } from "../time-limit.ts";
@@ -34,7 +34,6 @@ export function defineDoctor(program: Command, io: CliIo): void {
       command
         .option("--config <file>", "config file of a broker on this machine, to check it with its environment")
         .option("--data-dir <folder>", "data folder on this machine, to check its disk (default: that of the config)"),
-    retries: 0, // A check reports why its call failed. A pause before a repeat, as long as the broker asks for, would hide that.
     run: async (session, { flags }) => {
       const findings: Finding[] = [];
       for await (const finding of examine(session, flags)) findings.push(finding);
@@ -45,15 +44,18 @@ export function defineDoctor(program: Command, io: CliIo): void {
   });
 }
 
-async function* examine(given: Session, flags: ConnectionFlags & DoctorFlags): AsyncGenerator<Finding> {
-  const { findings, settings } = await examineSettings(given.io, flags.config);
+async function* examine({ broker, io, signal }: Session, flags: DoctorFlags): AsyncGenerator<Finding> {
+  const { findings, settings } = await examineSettings(io, flags.config);
   yield* findings;
-  const { stele, url, signal } = findSession(given, flags, settings);
+  const address = findAddress(broker, settings);
   const folder = flags.dataDir ?? findFolder(settings);
   if (folder !== undefined) yield examineDisk(folder);
-  const address = await examineAddress(url, signal);
-  yield* address;
-  if (address.some(({ status }) => status === "failed")) return;
+  const { url } = address;
+  const answers = await examineAddress(url, signal);
+  yield* answers;
+  if (answers.some(({ status }) => status === "failed")) return;
+  // A check reports why its call failed. A pause before a repeat, as long as the broker asks for, would hide that.
+  const stele = new Stele({ ...address, retries: 0 });
   const { findings: groups, listeners } = await inTime(signal, (ending) => examineGroups(stele, ending));
   yield* groups;
   yield* await examinePorts({ listeners, settings, url, signal });
@@ -66,10 +68,10 @@ async function* examine(given: Session, flags: ConnectionFlags & DoctorFlags): A
   yield await attempt(adminProbe, (ending) => stele.admin.nodes({ signal: ending }).next());
 }
 
-/** The session at the broker of the settings, unless the user named another one. */
-function findSession(given: Session, flags: ConnectionFlags, settings: CheckedSettings | undefined): Session {
-  const isNamed = flags.url !== undefined || flags.context !== undefined || given.url !== urlDefault;
-  return isNamed || settings?.url === undefined ? given : openSession({ ...flags, url: settings.url }, given.io, 0);
+/** The broker of the settings, unless the user named another one. */
+function findAddress(given: BrokerAddress, settings: CheckedSettings | undefined): BrokerAddress {
+  if (!given.isDefault || settings?.url === undefined) return given;
+  return { ...given, url: settings.url, adminUrl: given.adminUrl ?? settings.adminUrl };
 }
 
 /** Time limit of each check, in milliseconds: a broker or a proxy that hangs must not hide the findings of the other checks. */

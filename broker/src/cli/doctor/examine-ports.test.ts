@@ -23,7 +23,7 @@ function examine(sources: Partial<PortSources>) {
 }
 
 function settingsWith(...ports: readonly Place[]): CheckedSettings {
-  return { dataDir: "", url: undefined, database: undefined, ports };
+  return { dataDir: "", url: undefined, adminUrl: undefined, database: undefined, ports };
 }
 
 it("examines the MQTT port that the broker reports, and not its HTTP port", async () => {
