@@ -17,6 +17,7 @@ import { onEndSignals } from "./lib/system/end-signals.ts";
 import { tuneCollector } from "./lib/system/heap.ts";
 import { LostFileError } from "./lib/system/open-file.ts";
 import { checkSecretFile } from "./lib/system/secret-file.ts";
+import { standardError, standardOutput } from "./lib/system/standard-output.ts";
 import { createLogger } from "./telemetry/logger.ts";
 import { version } from "./version.ts";
 
@@ -32,6 +33,10 @@ type LoadedConfig = Extract<LoadOutcome, { readonly status: "loaded" }>;
 
 // Without this listener, an output whose reader has gone would end the process. The log notices such an output itself.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+// The last lines may have to wait for a slow terminal.
+process.on("exit", () => {
+  for (const output of [standardOutput, standardError]) output.flush();
+});
 await main();
 
 async function main(): Promise<void> {
@@ -141,7 +146,7 @@ async function serve({ config: given, secrets, secretFile }: LoadedConfig): Prom
     const server = await startServer(config, { logger, secrets, signal });
     void stopOnFailure(server, logger);
     logger.info("broker started", { url: server.url, dataDir: server.dataDir, version });
-    process.stderr.write(toBanner({ ...server, groups: server.health() }, config));
+    standardError.write(toBanner({ ...server, groups: server.health() }, config));
     await aborted(signal);
     await server.stop();
   } catch (error) {
@@ -187,6 +192,6 @@ function fail(error: unknown, logger: Logger): never {
   const reason = error instanceof Error ? error.message : String(error);
   logger.error("broker failed", { reason });
   logger.debug("broker failed", { error });
-  process.stderr.write(`stele: ${reason}\n`);
+  standardError.write(`stele: ${reason}\n`);
   process.exit(error instanceof LostFileError ? exitCodes.lost : exitCodes.failed);
 }

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
 import { Context } from "../conformance/stomp/context.ts";
 import { mainFile, runBroker, startAndSignal, startBroker } from "../harness/broker-process.ts";
+import { findFreePort } from "../harness/free-port.ts";
 import { findProgram } from "../harness/find-program.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { until } from "../harness/until.ts";
@@ -59,28 +60,46 @@ it.runIf(process.platform === "linux")("the broker keeps running if the reader o
 });
 
 const script = findProgram("script"); // Of util-linux: runs a command in a terminal of its own.
+/** Descriptors are opened again in non-blocking mode only on Linux. */
+const canStop = process.platform === "linux" && script !== undefined;
 
-it.runIf(script !== undefined)("the broker serves while Ctrl-S stops its terminal, and Ctrl-C ends it", async () => {
-  using folder = createTempFolder();
-  const settings = { STELE_DATA_DIR: folder.path, STELE_MQTT_PORT: "off", STELE_STOMP_PORT: "off" };
-  const env = { PATH: process.env["PATH"], STELE_PORT: "0", STELE_LOG_LEVEL: "debug", ...settings };
-  const terminal = spawn("script", ["-qefc", `exec '${process.execPath}' '${mainFile}'`, "/dev/null"], { env });
+/** Starts a broker in a terminal that Ctrl-S has stopped: the shell goes on only after the line behind it. */
+function startInStoppedTerminal(settings: Readonly<Record<string, string>>) {
+  const command = `read -r line && exec '${process.execPath}' '${mainFile}'`;
+  const env = { PATH: process.env["PATH"], STELE_MQTT_PORT: "off", STELE_STOMP_PORT: "off", ...settings };
+  const terminal = spawn("script", ["-qefc", command, "/dev/null"], { env: { ...env, SHELL: "/bin/sh" } });
   onTestFinished(() => void terminal.kill("SIGKILL"));
   let shown = "";
   terminal.stdout.on("data", (chunk: Buffer) => (shown += chunk.toString()));
-  await until("the broker is ready", () => /Group +1: .*\r\n/.test(shown));
-  const url = /HTTP +(http:\S+)/.exec(shown)?.[1] ?? "";
-  terminal.stdin.write("\u0013");
-  for (let call = 1; call <= 100; call += 1) {
-    const signal = AbortSignal.timeout(10_000);
-    await (await fetch(`${url}/rest/state?topic=call-${call}-`, { signal })).text();
-  }
-  expect(shown).not.toContain("call-100-");
+  terminal.stdin.write("\u0013\n");
+  return { terminal, shown: () => shown };
+}
+
+it.runIf(canStop)("the broker serves while Ctrl-S stops its terminal, and Ctrl-C ends it", async () => {
+  using folder = createTempFolder();
+  const port = await findFreePort();
+  const settings = { STELE_DATA_DIR: folder.path, STELE_PORT: String(port), STELE_LOG_LEVEL: "debug" };
+  const { terminal, shown } = startInStoppedTerminal(settings);
+  const call = async (path: string): Promise<boolean> => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(10_000) });
+    await response.text();
+    return response.ok;
+  };
+  await until("the broker is ready", () => call("/health/ready").catch(() => false));
+  for (let count = 1; count <= 100; count += 1) await call(`/rest/state?topic=call-${count}-`);
+  expect(shown()).not.toContain("call-");
   terminal.stdin.write("\u0011");
-  await until("the terminal shows the last line", () => shown.includes("call-100-"));
+  await until("the terminal shows the last line", () => shown().includes("call-100-"));
+  expect(shown()).toMatch(/Group +1: .*\r\n/);
   terminal.stdin.write("\u0003");
   const [code] = await once(terminal, "exit");
   expect(code).toBe(0);
+});
+
+it.runIf(canStop)("a start that fails ends with 1 while Ctrl-S stops its terminal", async () => {
+  const { terminal } = startInStoppedTerminal({ STELE_DATA_DIR: "/dev/null", STELE_PORT: "0" });
+  const [code] = await once(terminal, "exit");
+  expect(code).toBe(1);
 });
 
 /** A loopback address that no other test uses, so that no other broker listens at its default ports. */

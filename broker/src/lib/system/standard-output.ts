@@ -18,8 +18,8 @@ export interface StandardOutputOptions {
 }
 
 /**
- * Lines for the standard output. A line is written before the call returns, unless the output accepts nothing: a pipe that nobody reads, a stopped terminal, or a
- * full disk. Then a bounded number of bytes waits, so that a slow reader does not stop the process.
+ * Lines for the standard output or the standard error. A line is written before the call returns, unless the output accepts nothing: a pipe that nobody reads,
+ * a stopped terminal, or a full disk. Then a bounded number of bytes waits, so that a slow reader does not stop the process.
  */
 export class StandardOutput {
   readonly #descriptor: number;
@@ -58,20 +58,29 @@ export class StandardOutput {
     return `${text}; ${this.#lost} lines were given up`;
   }
 
+  /** Writes what waits, as far as the output accepts it now. */
+  flush(): void {
+    if (this.#waiting.length === 0) return;
+    const rest = this.#tryWrite(Buffer.concat(this.#waiting));
+    this.#waiting = rest.length > 0 ? [rest] : [];
+    this.#waitingBytes = rest.length;
+  }
+
   #wait(bytes: Buffer): void {
     this.#waiting.push(bytes);
     this.#waitingBytes += bytes.length;
-    if (this.#isTimed) return;
-    this.#isTimed = true;
-    setTimeout(() => this.#tryAgain(), tryAgainMs).unref();
+    this.#schedule();
   }
 
-  #tryAgain(): void {
-    this.#isTimed = false;
-    const rest = this.#tryWrite(Buffer.concat(this.#waiting));
-    this.#waiting = [];
-    this.#waitingBytes = 0;
-    if (rest.length > 0) this.#wait(rest);
+  #schedule(): void {
+    if (this.#isTimed || this.#waiting.length === 0) return;
+    this.#isTimed = true;
+    const tryAgain = (): void => {
+      this.#isTimed = false;
+      this.flush();
+      this.#schedule();
+    };
+    setTimeout(tryAgain, tryAgainMs).unref();
   }
 
   /** Returns the bytes that were not written. */
@@ -99,9 +108,10 @@ function openWithoutWaiting(descriptor: number): number {
   try {
     return openSync(`/proc/self/fd/${descriptor}`, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   } catch {
-    return descriptor; // Not Linux.
+    return descriptor; // Not Linux, or the pipe or the terminal belongs to another user: writes may wait.
   }
 }
 
-/** The standard output of this process. */
+/** The outputs of this process. */
 export const standardOutput = new StandardOutput();
+export const standardError = new StandardOutput({ descriptor: 2 });
