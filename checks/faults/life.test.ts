@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { type EndedRun, runBroker, startAndSignal, startBroker } from "../harness/broker-process.ts";
+import { type EndedRun, type Exit, runBroker, startAndSignal, startBroker } from "../harness/broker-process.ts";
 import { Client } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { slow } from "../harness/behaviours.ts";
@@ -97,6 +97,26 @@ describe("a graceful stop", () => {
     broker.signal("SIGINT");
     expect(await broker.stop()).toMatchObject({ code: 0, signal: null });
     expect(broker.stdout()).toContain("broker stopped");
+  });
+
+  it("another SIGINT, once it no longer counts as the first one, ends a broker at once that waits for a callback", async () => {
+    using folder = createTempFolder();
+    await using receiver = await startReceiver({ behaviour: () => {} });
+    const env = { STELE_SHUTDOWN_DEADLINE_MS: "300000", STELE_CALLBACK_TIMEOUT_MS: "300000" };
+    await using broker = await startBroker({ dataDir: folder.path, env });
+    await using client = new Client(broker.url);
+    await client.open("l/late");
+    await client.subscribe({ topic: "l/late", url: receiver.url });
+    await client.publish("l/late", "1");
+    await receiver.waitFor("the attempt", () => receiver.attempts.length === 1);
+    let exit: Exit | undefined;
+    void broker.exited.then((ended) => (exit = ended));
+    await until("the broker has ended", () => {
+      broker.signal("SIGINT");
+      return exit !== undefined;
+    });
+    expect(exit).toMatchObject({ code: 1, signal: null });
+    expect(broker.stdout()).not.toContain("broker stopped");
   });
 
   it("a stop ends within its deadline when a callback hangs", async () => {

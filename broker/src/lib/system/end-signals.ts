@@ -9,31 +9,29 @@ const repeatMsMax = 1_000;
 export interface EndSignalHandlers {
   /** Called for the first signal. */
   readonly begin: (signal: NodeJS.Signals) => void;
-  /** Called for each later signal that does not repeat the first one. */
+  /** Called for each later SIGTERM or SIGINT that does not repeat the first signal. */
   readonly insist: () => void;
 }
 
-export interface EndSignalSource {
-  /** Default: this process. */
-  readonly source?: Pick<NodeJS.EventEmitter, "on">;
-  readonly monotonic?: () => number;
-}
+/** This process, or its replacement in a test. */
+type SignalSource = Pick<NodeJS.EventEmitter, "on" | "once">;
 
 /** Listens for the signals that end this process. After SIGHUP, it ends by that signal in place of an exit code. */
-export function onEndSignals(
-  { begin, insist }: EndSignalHandlers,
-  { source = process, monotonic = () => performance.now() }: EndSignalSource = {},
-): void {
-  let begunAt: number | undefined;
+export function onEndSignals({ begin, insist }: EndSignalHandlers, source: SignalSource = process): void {
+  let isBegun = false;
+  let mayInsist = false;
+  // A signal that has waited while the event loop was busy is handled after the timers, and before this.
+  const endRepeats = (): void => void setImmediate(() => (mayInsist = true));
   const handle = (signal: NodeJS.Signals): void => {
-    if (begunAt === undefined) {
-      begunAt = monotonic();
-      if (signal === "SIGHUP") process.once("exit", endBySignal);
+    if (!isBegun) {
+      isBegun = true;
+      setTimeout(endRepeats, repeatMsMax).unref();
       begin(signal);
-    } else if (monotonic() - begunAt >= repeatMsMax) {
+    } else if (mayInsist && signal !== "SIGHUP") {
       insist();
     }
   };
+  source.once("SIGHUP", () => source.once("exit", endBySignal));
   for (const signal of endSignals) source.on(signal, handle);
 }
 
