@@ -57,6 +57,7 @@ function toRow(name: string): string {
 /** Alerts, with the series of a fault that begins after ten minutes. The alerts are looked at half an hour later, for a part of the description. */
 const faults: readonly (readonly [alert: string, series: Readonly<Record<string, string>>, description: string])[] = [
   ["SteleDown", { up: "1x10 0x60" }, ""],
+  ["SteleDown", { 'up{job="stele-east"}': "1x10 0x60" }, ""],
   ["SteleGroupDown", { stele_group_up: "1x10 0x60" }, ""],
   ["SteleGroupNotFollowed", { stele_group_follows: "1x10 0x60" }, ""],
   ["SteleTransactionsFail", { stele_transactions_failing: "0x10 1x60" }, ""],
@@ -80,9 +81,43 @@ const faults: readonly (readonly [alert: string, series: Readonly<Record<string,
   ],
 ];
 
+/** Series of two healthy nodes, for each rule that aggregates. */
+const healthy: readonly Readonly<Record<string, string>>[] = [
+  { 'stele_group_follows{instance="a",group="1"}': "1x60", 'stele_group_follows{instance="b",group="1"}': "0x60" },
+  {
+    'stele_subscriptions_suspended{instance="a",group="1"}': "0x60",
+    'stele_subscriptions_suspended{instance="b",group="1"}': "0x60",
+  },
+  {
+    'stele_subscriptions_locked{instance="a",group="1"}': "0x60",
+    'stele_subscriptions_locked{instance="b",group="1"}': "0x60",
+  },
+  {
+    'stele_delivery_attempt_duration_seconds_count{instance="a",outcome="accepted"}': "0+60x60",
+    'stele_delivery_attempt_duration_seconds_count{instance="a",outcome="failed"}': "0+20x60",
+    'stele_delivery_attempt_duration_seconds_count{instance="b",outcome="accepted"}': "0+1x60",
+  },
+];
+
 /** The series of a metric, perhaps with labels, as Prometheus stores it after a scrape. */
 function withJob(metric: string): string {
+  if (metric.includes("{job=")) return metric;
   return metric.includes("{") ? metric.replace("{", '{job="stele",') : `${metric}{job="stele"}`;
+}
+
+/** Runs the alert rules for 40 minutes. Returns the alerts that fire then, and the report of promtool. */
+function runRules(series: Readonly<Record<string, string>>) {
+  using folder = createTempFolder();
+  const input = Object.entries(series).map(([metric, values]) => ({ series: withJob(metric), values }));
+  const names = [...readFileSync(alertsFile, "utf8").matchAll(/alert: (\w+)/g)].map(([, alert = ""]) => alert);
+  // Expects no alert, so that promtool reports each that fires.
+  const alertTests = names.map((alertname) => ({ eval_time: "40m", alertname, exp_alerts: [] }));
+  const tests = [{ interval: "1m", input_series: input, alert_rule_test: alertTests }];
+  const file = join(folder.path, "test.yaml");
+  writeFileSync(file, JSON.stringify({ rule_files: [alertsFile], evaluation_interval: "1m", tests }));
+  const { stdout, stderr } = spawnSync("promtool", ["test", "rules", file], { encoding: "utf8" });
+  const report = stdout + stderr;
+  return { alerts: [...report.matchAll(/Labels:\{alertname="(\w+)"/g)].map(([, alert]) => alert), report };
 }
 
 /** The names of metrics in an expression. */
@@ -192,18 +227,14 @@ describe("the dashboard and the alert rules", () => {
   it.runIf(canRunPromtool).each(faults)(
     "the alert %s fires while %j, and no other alert does",
     (name, series, description) => {
-      using folder = createTempFolder();
-      const input = Object.entries(series).map(([metric, values]) => ({ series: withJob(metric), values }));
-      const names = [...readFileSync(alertsFile, "utf8").matchAll(/alert: (\w+)/g)].map(([, alert = ""]) => alert);
-      const alertTests = names.map((alertname) => ({ eval_time: "40m", alertname, exp_alerts: [] }));
-      const tests = [{ interval: "1m", input_series: input, alert_rule_test: alertTests }];
-      const file = join(folder.path, "test.yaml");
-      writeFileSync(file, JSON.stringify({ rule_files: [alertsFile], evaluation_interval: "1m", tests }));
-      // Expects no alert, so that promtool reports each that fires.
-      const { stdout, stderr } = spawnSync("promtool", ["test", "rules", file], { encoding: "utf8" });
-      const report = stdout + stderr;
-      expect([...report.matchAll(/Labels:\{alertname="(\w+)"/g)].map(([, alert]) => alert)).toEqual([name]);
+      const { alerts, report } = runRules(series);
+      expect(alerts).toEqual([name]);
       expect(report).toContain(description);
     },
   );
+
+  it.runIf(canRunPromtool).each(healthy)("no alert fires for two healthy nodes of one cluster: %j", (series) => {
+    const { alerts, report } = runRules(series);
+    expect({ alerts, report }).toEqual({ alerts: [], report: expect.stringContaining("SUCCESS") });
+  });
 });
