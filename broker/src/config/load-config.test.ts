@@ -108,10 +108,11 @@ describe("loadConfig", () => {
 
   test.each<[Given, string]>([
     [{ env: { STELE_PROT: "1" } }, "STELE_PROT is not a known variable; did you mean STELE_PORT?"],
-    [{ argv: ["--data-dir=~/stele"] }, '--data-dir: "~/stele" is not a path, without ~ for a home folder'],
+    [{ argv: ["--data-dir=~/stele"] }, `--data-dir: "~/stele" is not ${settings.dataDir.rule}`],
+    [{ env: { STELE_DATA_DIR: "~stele/data" } }, `STELE_DATA_DIR: "~stele/data" is not ${settings.dataDir.rule}`],
     [
       { argv: ["--config", "f"], files: { f: '{"dataDir": "~"}' } },
-      'dataDir in f: "~" is not a path, without ~ for a home folder',
+      `dataDir in f: "~" is not ${settings.dataDir.rule}`,
     ],
     [{ env: { STELE_QQQQQQQQ: "1" } }, "STELE_QQQQQQQQ is not a known variable"],
     [{ argv: ["--hots", "x"] }, '"--hots" is not a known flag; did you mean --host?'],

@@ -10,9 +10,9 @@ export const storageSettings = {
     description:
       "Folder of the chain, the store and the signer's key; created if missing. Each node has its own, even if nodes share a database.",
     default: "./data",
-    rule: "a path, without ~ for a home folder",
-    // A shell replaces ~, but not in `--data-dir=~/stele` or a file: the broker would create a folder named ~ in its working directory.
-    check: (value) => value !== "" && !value.includes("\0") && !/^~(\/|$)/.test(value),
+    rule: "a path that begins with another character than ~: write a home folder as an absolute path, and ./~/… for a folder named ~ in the working directory, as earlier versions made",
+    // A shell replaces ~ and ~name, but not in `--data-dir=~/stele` or a file: the broker would create a folder of this name in its working directory.
+    check: (value) => value !== "" && !value.includes("\0") && !value.startsWith("~"),
   }),
   coordination: choice(["store", "none"], {
     section: "Storage",
