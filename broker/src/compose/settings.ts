@@ -13,6 +13,7 @@ import { groupsOf, isClustered } from "../config/derived.ts";
 import { loadConfig, type Secrets } from "../config/load-config.ts";
 import { flagName } from "../config/setting.ts";
 import { type Config, settings } from "../config/settings.ts";
+import { loopbackOf, toHostPort } from "../lib/host.ts";
 import { version } from "../version.ts";
 
 /** The port of PostgreSQL if the address names none. */
@@ -76,18 +77,11 @@ function describe(config: Config): CheckedSettings {
   };
 }
 
-/** Hosts that mean every address of this machine, and the one to call. */
-const anyHosts: ReadonlyMap<string, string> = new Map([
-  ["0.0.0.0", "127.0.0.1"],
-  ["::", "::1"],
-]);
-
 /** Base URL of an HTTP listener. */
 function urlOf(config: Config, place: Pick<Config, "host" | "port"> | undefined): string | undefined {
   if (place === undefined || place.port === 0) return undefined;
-  const host = anyHosts.get(place.host) ?? place.host;
   const scheme = isSecured(config, "http") ? "https" : "http";
-  return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${place.port}${config.basePath}`;
+  return `${scheme}://${toHostPort(loopbackOf(place.host) ?? place.host, place.port)}${config.basePath}`;
 }
 
 function placeOfDatabase(address: string): Place | undefined {

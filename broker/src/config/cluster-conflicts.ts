@@ -1,4 +1,5 @@
 import { quote } from "@stele/wire";
+import { loopbackOf } from "../lib/host.ts";
 import { holdsPassword } from "./database-url.ts";
 import { groupsOf, isClustered } from "./derived.ts";
 import { environmentName } from "./setting.ts";
@@ -7,9 +8,6 @@ import type { Config } from "./settings.ts";
 const databaseUrl = environmentName("databaseUrl");
 const passwordFile = environmentName("databasePasswordFile");
 const advertisedAddress = environmentName("advertisedAddress");
-
-/** Wildcard addresses: they mean every network of this machine, so other machines cannot connect to them. */
-const wildcardHosts: ReadonlySet<string> = new Set(["0.0.0.0", "::", "0:0:0:0:0:0:0:0"]);
 
 /** Problems of cluster settings whose values are valid individually. */
 export function clusterConflicts(config: Config): readonly string[] {
@@ -45,5 +43,5 @@ function sharingConflicts(config: Config): readonly string[] {
 function addressConflicts({ advertisedAddress: given, host, port }: Config): readonly string[] {
   if (given !== undefined) return [];
   if (port === 0) return [`${environmentName("port")} is 0`];
-  return wildcardHosts.has(host) ? [`${environmentName("host")} is ${host}`] : [];
+  return loopbackOf(host) === undefined ? [] : [`${environmentName("host")} is ${host}`];
 }

@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { type GroupId, parseGroupId } from "../domain/group-id.ts";
+import { toHostPort } from "../lib/host.ts";
 import { checkValues, toSettings } from "./check-values.ts";
 import { type GroupEntry, groupFields } from "./group-fields.ts";
 import type { Config } from "./settings.ts";
@@ -38,7 +39,7 @@ export function isClustered({ databaseUrl }: Pick<Config, "databaseUrl">): boole
 
 /** Address under which other nodes and clients reach this node of a cluster, host:port. */
 export function addressOfNode({ advertisedAddress, host, port }: Config): string {
-  return advertisedAddress ?? `${host.includes(":") ? `[${host}]` : host}:${port}`;
+  return advertisedAddress ?? toHostPort(host, port);
 }
 
 /** Host names under which clients reach this node. IP addresses are always accepted, so they are not in the list. */

@@ -6,6 +6,7 @@ import { type AsyncApiSettings, toOpenApi, toOpenRpc } from "@stele/wire";
 import { type FastifyInstance, fastify } from "fastify";
 import type { Broker } from "../engine/broker.ts";
 import type { Operator } from "../engine/operate/operator.ts";
+import { toHostPort } from "../lib/host.ts";
 import type { Logger } from "../lib/logger.ts";
 import { once } from "../lib/once.ts";
 import { type AdminOptions, type Audience, type MetricsPage, registerAdmin } from "./admin/admin-plugin.ts";
@@ -317,7 +318,7 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
   const document = { version, basePath, extensionPrefix: options.extensionPrefix };
   const runner = new OperationRunner();
   const tails = options.tail && new Tails({ ...options.tail, extensionPrefix: options.extensionPrefix, broker });
-  const nodeAddress = () => options.advertisedAddress ?? options.clientsAddress?.() ?? toHostPort(app.server.address());
+  const nodeAddress = () => options.advertisedAddress ?? options.clientsAddress?.() ?? addressOf(app.server.address());
   app.register(
     (scope, _options, done) => {
       if (audience !== "operators") {
@@ -384,7 +385,7 @@ function createServer(
   return server;
 }
 
-function toHostPort(address: AddressInfo | string | null): string {
+function addressOf(address: AddressInfo | string | null): string {
   if (address === null || typeof address === "string") return "";
-  return address.family === "IPv6" ? `[${address.address}]:${address.port}` : `${address.address}:${address.port}`;
+  return toHostPort(address.address, address.port);
 }

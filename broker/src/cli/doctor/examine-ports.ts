@@ -1,4 +1,5 @@
 import type { Readiness } from "@stele/client";
+import { loopbackOf } from "../../lib/host.ts";
 import type { CheckedSettings, Place } from "../broker-settings.ts";
 import { type Finding, findConnectionFailure } from "./finding.ts";
 
@@ -14,8 +15,6 @@ export interface PortSources {
 }
 
 const protocol = /^(mqtt|stomp)/;
-/** Wildcard addresses: a listener on one of them accepts connections to every address of its machine. */
-const anyHosts: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 const loopback = /^(127\.|::1$|localhost$)/;
 
 /** Checks whether the ports for MQTT and STOMP accept connections. */
@@ -39,7 +38,7 @@ export async function examinePorts(sources: PortSources): Promise<readonly Findi
 async function examinePort({ name, host, port }: Place, { url, signal }: PortSources): Promise<Finding> {
   const check = `port ${name}`;
   const own = withoutBrackets(new URL(url).hostname);
-  const near = anyHosts.has(host) ? own : host;
+  const near = loopbackOf(host) === undefined ? host : own;
   const detail = `port ${port} of ${near}`;
   if (loopback.test(near) && !loopback.test(own)) {
     const advice = "set host to an address that clients reach";

@@ -2,6 +2,7 @@ import type { Server, Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Connections } from "./connections.ts";
 import { connectionsWaitingMax } from "../../limits.ts";
+import { toHostPort } from "../../../lib/host.ts";
 import { closeFloods } from "./flood-gate.ts";
 import { closeGraceMs, probeAfterMs } from "./limits.ts";
 import type { Place } from "./listener.ts";
@@ -50,7 +51,7 @@ export class SocketServer {
     });
     const address = this.#server.address();
     if (address === null || typeof address === "string") throw new Error("a TCP server has no TCP address");
-    return `${scheme}://${address.family === "IPv6" ? `[${address.address}]` : address.address}:${address.port}`;
+    return `${scheme}://${toHostPort(address.address, address.port)}`;
   }
 
   /**
