@@ -183,6 +183,7 @@ async function stopOnFailure(server: RunningServer, logger: Logger): Promise<voi
   try {
     if (!(failure instanceof LostFileError)) await server.stop(); // Nothing that a stop writes would reach the files at the paths.
   } catch (error) {
+    if (error instanceof LostFileError) fail(error, logger); // The loss caused the other failure, and the exit code has to say so.
     logger.error("stopping failed", { error });
   }
   fail(failure, logger);

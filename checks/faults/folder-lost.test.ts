@@ -26,8 +26,22 @@ describe("a data folder that is taken away from a running broker", () => {
     expect(await client2.getEvent(eventId)).toMatchObject({ topic });
   });
 
+  it("a broker that is to write its first block afterwards ends with the exit code of a lost folder", async () => {
+    using folder = createTempFolder();
+    const [dataDir, away] = [join(folder.path, "data"), join(folder.path, "away")];
+    await fillAndKill(dataDir);
+    await using broker = await startBroker({ dataDir, env: { STELE_SHUTDOWN_DEADLINE_MS: "1000" } });
+    await using client = new Client(broker.url);
+    renameSync(dataDir, away);
+    const published = client.publish(topic, "lost").catch(() => {}); // The broker ends meanwhile.
+    expect(await broker.exited).toMatchObject({ code: 3, stderr: expect.stringMatching(gone) });
+    await published;
+  });
+
   it.each([
     ["ends by itself", "store"],
+    ["is to write a block", "store"],
+    ["is to write a block", "none"],
     ["is stopped at once", "store"],
     ["is stopping", "store"],
     ["is stopped at once", "none"],
@@ -37,9 +51,11 @@ describe("a data folder that is taken away from a running broker", () => {
       using folder = createTempFolder();
       const [dataDir, away, other] = [join(folder.path, "data"), join(folder.path, "away"), join(folder.path, "other")];
       const event = await fillAndKill(other);
+      if (how === "is to write a block") await fillAndKill(dataDir);
       const before = readAll(other);
       const env = {
         STELE_COORDINATION: coordination,
+        STELE_SHUTDOWN_DEADLINE_MS: "1000",
         STELE_SHUTDOWN_DELAY_MS: how === "is stopping" ? "1000" : "0",
       };
       await using broker = await startBroker({ dataDir, env });
@@ -50,11 +66,13 @@ describe("a data folder that is taken away from a running broker", () => {
       renameSync(dataDir, away);
       renameSync(other, dataDir);
       if (how === "is stopped at once") broker.signal("SIGTERM");
+      await using client = new Client(broker.url);
+      if (how === "is to write a block") await client.publish(topic, "lost").catch(() => {}); // The broker ends meanwhile.
       expect(await broker.exited).toMatchObject({ code: 3, stderr: expect.stringMatching(gone) });
       expect(readAll(dataDir)).toEqual(before);
       await using again = await startBroker({ dataDir });
-      await using client = new Client(again.url);
-      expect(await client.getEvent(event)).toMatchObject({ topic });
+      await using client2 = new Client(again.url);
+      expect(await client2.getEvent(event)).toMatchObject({ topic });
     },
   );
 });

@@ -32,7 +32,7 @@ async function openTables(settings: WorkerSettings, calls: NativeCalls): Promise
   try {
     prepareTables(database, file);
     if (filePagesMax !== undefined) database.exec(`PRAGMA max_page_count = ${filePagesMax}`);
-    const headFile = isInMemory(file) ? undefined : new HeadFile(file);
+    const headFile = isInMemory(file) ? undefined : new HeadFile(file, () => owned.isMoved());
     const chainDatabase = new ChainDatabase(database, owned, headFile);
     checkSettings(chainDatabase, settings);
     return chainDatabase;

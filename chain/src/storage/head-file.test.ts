@@ -67,6 +67,13 @@ describe("a head file", () => {
     next.close();
   });
 
+  it.each(["whole", "missing"])("`prepare` leaves the %s head file of another chain at the path as it is", (other) => {
+    if (other === "whole") headFile.prepare(blockAt(6n));
+    const before = readHeadFile(chainFile);
+    expect(() => new HeadFile(chainFile, () => true).prepare(blockAt(3n))).toThrow("was moved, deleted or replaced");
+    expect(readHeadFile(chainFile)).toEqual(before);
+  });
+
   it("`settle` rewrites a damaged head file, even if no block was written", () => {
     writeFileSync(headFileOf(chainFile), "spoilt");
     headFile.settle(blockAt(5n));

@@ -57,20 +57,25 @@ export function readHeadFile(chainFile: string): HeadFileState {
  */
 export class HeadFile {
   readonly #chainFile: string;
+  readonly #isMoved: () => boolean;
   #handle: number | undefined;
   #newest: Buffer | undefined;
   #sync: NodeJS.Timeout | undefined;
 
-  constructor(chainFile: string) {
+  /** `isMoved` says whether the chain's file is no longer at its path: a head file that is there then belongs to another chain. */
+  constructor(chainFile: string, isMoved: () => boolean = () => false) {
     this.#chainFile = chainFile;
+    this.#isMoved = isMoved;
   }
 
   /**
    * Call this before writing a block. If the file is missing or not whole, writes it durably with the block's parent, so that no chain with a block after
    * block 0 lacks the file. Cheap after the first call.
+   * @throws Error if the chain's file has moved; what the file system throws.
    */
   prepare(parent: ChainEnd): void {
     if (this.#handle !== undefined) return;
+    if (this.#isMoved()) throw new Error(`${this.#chainFile} was moved, deleted or replaced`);
     this.#ensure(parent);
     this.#handle = openSync(headFileOf(this.#chainFile), "r+");
   }
