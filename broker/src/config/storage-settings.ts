@@ -23,7 +23,7 @@ export const storageSettings = {
   scrubPeriodMs: integer({
     section: "Storage",
     description:
-      "Pause between two rounds in which the broker slowly verifies its whole index and the embedded chain, and repairs damage in each from the other; 0 for none. The first round begins within an hour of a start, and the next one within an hour of a round that could not repair all. If nodes share a database, the node that writes the index does it.",
+      "Pause between two rounds in which the broker slowly verifies its whole index and the embedded chain, and repairs damage in each from the other; 0 for none. The first round begins within an hour of a start, and the next one within an hour of a round that could not repair all. If nodes share a database, the node that writes the index does it, and begins within an hour of becoming that node.",
     default: 7 * dayMs,
     unit: "milliseconds",
     min: 0,

@@ -14,6 +14,7 @@ describe("a scrub", () => {
   let ended: string[];
   let steps: number;
   let progress: ScrubProgress;
+  let isDue: boolean;
   /** The steps, counted from 1, that fail. */
   let isFailing: (step: number) => boolean;
   beforeEach(() => {
@@ -21,6 +22,7 @@ describe("a scrub", () => {
     stopping = new AbortController();
     [ended, steps, isFailing] = [[], 0, () => false];
     progress = { checked: 0, damaged: 0, repaired: 0 };
+    isDue = true;
     const part = (name: Scrubbable["part"]): Scrubbable => ({
       part: name,
       get progress() {
@@ -35,7 +37,7 @@ describe("a scrub", () => {
     const scrubber = new Scrubber({
       groupId: defaultGroupId,
       begin: () => [part("index"), part("chain")],
-      isDue: () => true,
+      isDue: () => isDue,
       clock,
       metrics: { ...noMetrics, scrubEnded: (_, { part: name }) => void ended.push(name) },
       logger: silentLogger,
@@ -71,5 +73,22 @@ describe("a scrub", () => {
     progress = { checked: 10, damaged: 3, repaired: 3 };
     await clock.advance(24 * hourMs);
     expect(ended).toEqual(["index", "chain", "index", "chain"]);
+  });
+
+  it("begins within an hour whenever it becomes this node's turn, and otherwise after the period", async () => {
+    isDue = false;
+    await clock.advance(30 * hourMs);
+    isDue = true;
+    await clock.advance(1.1 * hourMs);
+    expect(ended).toEqual(["index", "chain"]);
+    isDue = false;
+    await clock.advance(30 * hourMs);
+    isDue = true;
+    await clock.advance(1.1 * hourMs);
+    expect(ended).toEqual(["index", "chain", "index", "chain"]);
+    await clock.advance(6.9 * 24 * hourMs);
+    expect(ended).toHaveLength(4);
+    await clock.advance(0.2 * 24 * hourMs);
+    expect(ended).toHaveLength(6);
   });
 });

@@ -7,7 +7,7 @@ import type { EngineLimits } from "../limits.ts";
 
 /**
  * Longest wait from the start to the first scrub, in milliseconds, so that a broker that often restarts scrubs too. Also the longest wait after a scrub that
- * ended early or left damage: the database or the chain may only have been away.
+ * ended early or left damage: the database or the chain may only have been away. Also the longest wait of a node that becomes the one that scrubs.
  */
 const soonWaitMsMax = 3_600_000;
 /** Wait between two steps, in milliseconds, so that a scrub uses little processor and disk time. */
@@ -67,11 +67,14 @@ export class Scrubber {
     const { clock, limits, isDue } = this.#options;
     const { scrubPeriodMs } = limits;
     if (scrubPeriodMs === 0) return;
-    await pause(clock, Math.min(scrubPeriodMs, soonWaitMsMax), signal);
-    while (!signal.aborted) {
-      let isSound = true;
-      if (isDue()) for (const one of this.#options.begin()) isSound = (await this.#goThrough(one, signal)) && isSound;
-      await pause(clock, isSound ? scrubPeriodMs : Math.min(scrubPeriodMs, soonWaitMsMax), signal);
+    const soonMs = Math.min(scrubPeriodMs, soonWaitMsMax);
+    for (let leftMs = soonMs; !signal.aborted; ) {
+      const waitMs = Math.min(leftMs, soonMs);
+      await pause(clock, waitMs, signal);
+      leftMs -= waitMs;
+      // Once it is this node's turn, it scrubs soon: it knows nothing of damage that another node found.
+      if (!isDue()) leftMs = soonMs;
+      else if (leftMs === 0) leftMs = (await this.#scrub(signal)) ? scrubPeriodMs : soonMs;
     }
   }
 
@@ -84,6 +87,13 @@ export class Scrubber {
       reports.push({ groupId, part: one.part, ...one.progress });
     }
     return reports;
+  }
+
+  /** Returns whether all parts were read, and nothing is damaged any more. Never rejects. */
+  async #scrub(signal: AbortSignal): Promise<boolean> {
+    let isSound = true;
+    for (const one of this.#options.begin()) isSound = (await this.#goThrough(one, signal)) && isSound;
+    return isSound;
   }
 
   /** Returns whether all was read, and nothing is damaged any more. */
