@@ -14,6 +14,11 @@ export class IndexDamage {
     return `${this.#reason}, and not repaired: calls for these events fail with 200208. ${indexRemedy}`;
   }
 
+  /** Call it when a scrub begins. An earlier one may have ended early. */
+  beginRound(): void {
+    this.#isOfThisRound = false;
+  }
+
   /** Call it when a scrub has found damage. */
   note(reason: string): void {
     if (!this.#isOfThisRound) this.#reason = reason;
@@ -23,6 +28,5 @@ export class IndexDamage {
   /** Call it when a scrub has read the whole index: forgets damage that this scrub did not find. */
   endRound(): void {
     if (!this.#isOfThisRound) this.#reason = undefined;
-    this.#isOfThisRound = false;
   }
 }

@@ -32,8 +32,10 @@ export class IndexScrub implements Scrubbable {
   #batches = 0;
   readonly #repairedBefore: number;
 
+  /** Begins a round of `indexDamage`. */
   constructor(options: IndexScrubOptions) {
     this.#options = options;
+    options.indexDamage.beginRound();
     this.#repairedBefore = options.indexRepair.repairedIn(options.groupId);
   }
 
