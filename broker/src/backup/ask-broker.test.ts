@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { silentLogger } from "../lib/logger.ts";
+import { pause } from "../lib/pause.ts";
 import { openDataFolder } from "../lib/system/data-folder.ts";
 import { VirtualClock } from "../ports/testing/virtual-clock.ts";
 import { askBroker } from "./ask-broker.ts";
@@ -103,13 +104,18 @@ it("fails within six seconds if the broker cannot write how the backup ended, su
   await service.stop();
 });
 
+const other = "00000000-0000-4000-8000-000000000001";
+const runs = { status: "running", pid: process.pid } as const;
+
 it("waits while the broker makes a backup for somebody else", async () => {
   const running = openDataFolder(folder); // Locked, as by a running broker.
   const files = new RequestFiles(folder);
-  const other = "00000000-0000-4000-8000-000000000001";
-  files.answer(other, { status: "running", pid: process.pid });
+  files.answer(other, runs);
   const asked = ask();
-  await timer.advance(600_000);
+  for (let passed = 0; passed < 600; passed += 30) {
+    await timer.advance(30_000);
+    files.renew(other);
+  }
   expect(timer.timers).toBe(1);
   files.answer(other, { status: "failed", reason: "the disk is full" });
   files.answer(files.take()?.id ?? "", { status: "failed", reason: "the disk is full" });
@@ -118,16 +124,49 @@ it("waits while the broker makes a backup for somebody else", async () => {
   running.release();
 });
 
-it("fails after a minute, and withdraws the request, if the broker makes no backup and does not take the request, as when it hangs", async () => {
+const silence = /^the broker gave no sign of life for 60 s: it hangs, may not remove files .*Or another stele command/;
+
+it.each<[string, (files: RequestFiles) => void]>([
+  ["does not take the request", () => {}],
+  ["hangs in the middle of this backup", (files) => files.answer(files.take()?.id ?? "", runs)],
+  ["hangs in the middle of somebody else's backup", (files) => files.answer(other, runs)],
+  ["left an answer that another user has to read", () => writeFileSync(join(folder, `backup.answer-${other}`), "")],
+])("fails after a minute, and leaves no request, if the broker %s", async (_, prepare) => {
   const running = openDataFolder(folder); // Locked, as by a running broker.
   const asked = ask();
+  prepare(new RequestFiles(folder));
   await timer.advance(55_000);
   expect(timer.timers).toBe(1);
   await timer.advance(10_000);
   expect(timer.timers).toBe(0);
-  expect(await asked).toMatch(/^the broker has not taken the request for 60 s: it hangs, or may not remove files/);
+  expect(await asked).toMatch(silence);
   expect(readdirSync(folder)).not.toContain("backup.request");
   running.release();
+});
+
+it("says why it fails even if it cannot withdraw the request", async () => {
+  const running = openDataFolder(folder);
+  const asked = ask();
+  new RequestFiles(folder).withdraw();
+  mkdirSync(join(folder, "backup.request")); // Which cannot be removed like a file.
+  await timer.advance(65_000);
+  expect(await asked).toMatch(silence);
+  running.release();
+});
+
+it("waits for a long backup, during which the broker gives signs of life", async () => {
+  const makeLongBackup = async (): Promise<never> => {
+    await pause(timer, 600_000);
+    throw new Error("the disk is full");
+  };
+  const service = new BackupService({ folder, clock: timer, logger: silentLogger, makeBackup: makeLongBackup });
+  service.start();
+  const asked = ask();
+  await timer.advance(590_000);
+  expect(timer.timers).toBeGreaterThan(1);
+  await timer.advance(20_000);
+  expect(await asked).toMatch(/refused: the disk is full$/);
+  await service.stop();
 });
 
 it.runIf(process.getuid?.() === 0)(

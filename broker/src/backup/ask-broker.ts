@@ -17,12 +17,12 @@ const pollsPerCheck = 50;
  */
 const pollsUnansweredMax = 25;
 
-/** Maximum number of polls in a row that find the request not taken although the broker makes no other backup: it hangs, or cannot remove the request. */
-const pollsUntakenMax = 300;
+/** Maximum number of polls in a row that find no sign of life of the broker: it hangs, or cannot take the request. */
+const pollsSilentMax = 300;
 
 /**
  * Asks the broker that uses the folder for a backup, and waits for the answer.
- * @throws Error with the broker's reason, or if another request waits, or if the broker has ended, was started again, does not take the request, did not answer,
+ * @throws Error with the broker's reason, or if another request waits, or if the broker has ended, was started again, gives no sign of life, did not answer,
  * or wrote to another place.
  */
 export async function askBroker(
@@ -45,7 +45,7 @@ export async function askBroker(
     }
     return parseManifest(answer.manifest);
   } finally {
-    files.forget(id);
+    unlessRefused(() => files.forget(id));
   }
 }
 
@@ -55,16 +55,9 @@ async function untilAnswered(
   files: RequestFiles,
   { id, folder, timer }: { readonly id: string; readonly folder: string; readonly timer: Timer },
 ): Promise<LastAnswer> {
-  let [unanswered, untaken] = [0, 0];
+  let [unanswered, silent, sign] = [0, 0, ""];
   for (let polls = 1; ; polls += 1) {
     const isWaiting = files.isWaiting(); // Before the answer is read: the broker first removes the request.
-    untaken = isWaiting && !files.isBusy() ? untaken + 1 : 0;
-    if (untaken > pollsUntakenMax) {
-      files.withdraw();
-      throw new Error(
-        `the broker has not taken the request for ${(pollsUntakenMax * pollMs) / 1_000} s: it hangs, or may not remove files from ${folder}. See its log`,
-      );
-    }
     const answer = files.findAnswer(id);
     if (answer !== undefined && answer.status !== "running") return answer;
     unanswered = isWaiting || answer !== undefined ? 0 : unanswered + 1;
@@ -73,11 +66,35 @@ async function untilAnswered(
         "the broker could not read the request or write its answer, or was started again meanwhile: see its log. Run this command as its user, or as root.",
       );
     }
+    const before = sign;
+    sign = files.signOfLife();
+    silent = sign === before ? silent + 1 : 0;
+    if (silent > pollsSilentMax) {
+      if (answer === undefined) unlessRefused(() => files.withdraw());
+      throw new Error(toSilence(folder));
+    }
     if (polls % pollsPerCheck === 0 && !isAlive(answer?.pid) && !isInUse(folder)) {
-      files.withdraw();
+      unlessRefused(() => files.withdraw());
       throw new Error("the broker has ended: see its log, and make the backup again");
     }
     await pause(timer, pollMs);
+  }
+}
+
+function toSilence(folder: string): string {
+  const seconds = (pollsSilentMax * pollMs) / 1_000;
+  return (
+    `the broker gave no sign of life for ${seconds} s: it hangs, may not remove files from ${folder}, or is still starting or stopping; see its log. ` +
+    "Or another stele command uses the folder"
+  );
+}
+
+/** Removes a file of this command. If the system refuses, the next start of the broker removes it; how the backup ended says more. */
+function unlessRefused(remove: () => void): void {
+  try {
+    remove();
+  } catch {
+    // As above.
   }
 }
 

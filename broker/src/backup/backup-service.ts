@@ -6,6 +6,8 @@ import { type BackupRequest, RequestFiles } from "./request-files.ts";
 
 /** Time between two polls for a request file, in milliseconds. */
 const pollMs = 500;
+/** Time between two signs of life during a backup, in milliseconds. */
+const renewMs = 10_000;
 
 export interface BackupServiceOptions {
   /** The data folder. */
@@ -66,8 +68,10 @@ export class BackupService {
 
   async #serve({ id, target }: BackupRequest, signal: AbortSignal): Promise<void> {
     const { logger, makeBackup } = this.#options;
+    const ended = new AbortController();
     try {
       this.#files.answer(id, { status: "running", pid: process.pid });
+      void this.#renew(id, ended.signal);
       logger.info("backup started", { target });
       const manifest = await makeBackup(target, signal);
       logger.info("backup made", { target, bytes: manifest.files.reduce((sum, { bytes }) => sum + bytes, 0) });
@@ -75,6 +79,21 @@ export class BackupService {
     } catch (error) {
       logger.error("backup failed", { target, error });
       this.#refuse(id, error);
+    } finally {
+      ended.abort();
+    }
+  }
+
+  /** Gives signs of life to the command until `ended` aborts. Never rejects. */
+  async #renew(id: string, ended: AbortSignal): Promise<void> {
+    for (;;) {
+      await pause(this.#options.clock, renewMs, ended);
+      if (ended.aborted) return;
+      try {
+        this.#files.renew(id);
+      } catch {
+        // The command was ended, or cannot get an answer either.
+      }
     }
   }
 

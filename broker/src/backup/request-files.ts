@@ -1,4 +1,13 @@
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
 import { giveToFolderOwner } from "../lib/system/file-owner.ts";
@@ -67,13 +76,21 @@ export class RequestFiles {
 
   /** The newest answer; undefined before the first. */
   findAnswer(id: string): BackupAnswer | undefined {
-    return this.#readAnswer(`backup.answer-${id}`);
+    const text = this.#read(`backup.answer-${id}`);
+    return text === undefined ? undefined : answerSchema.parse(JSON.parse(text));
   }
 
-  /** Whether the broker is making a backup: it makes one after another. */
-  isBusy(): boolean {
+  /** Marks the answer as new. A broker that makes a backup does this again and again, as a sign of life. */
+  renew(id: string): void {
+    const now = new Date();
+    utimesSync(join(this.#folder, `backup.answer-${id}`), now, now);
+  }
+
+  /** The names and times of all answers: they change while the broker deals with requests. Reads no answer, since it may be for another user. */
+  signOfLife(): string {
     const names = readdirSync(this.#folder).filter((name) => answerFile.test(name));
-    return names.some((name) => this.#readAnswer(name)?.status === "running");
+    const times = names.map((name) => statSync(join(this.#folder, name), { throwIfNoEntry: false })?.mtimeMs);
+    return JSON.stringify([names, times]);
   }
 
   forget(id: string): void {
@@ -96,11 +113,6 @@ export class RequestFiles {
       if (error instanceof Error && "code" in error && error.code === "EACCES") this.#removeRequest();
       throw error;
     }
-  }
-
-  #readAnswer(name: string): BackupAnswer | undefined {
-    const text = this.#read(name);
-    return text === undefined ? undefined : answerSchema.parse(JSON.parse(text));
   }
 
   #removeRequest(): void {
