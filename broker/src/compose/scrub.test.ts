@@ -129,6 +129,20 @@ describe("stele scrub", () => {
     });
   });
 
+  it("reports what it found even if it cannot close the chain, and ends with exit code 2", async () => {
+    const head = join(folder, "chain.sqlite-head");
+    const log = (line: string): void => {
+      if (!line.includes("group ready")) return;
+      rmSync(head); // So that the close writes it again, in this place first.
+      mkdirSync(`${head}.unfinished`);
+    };
+    expect(await scrub(log)).toEqual({
+      exitCode: 2,
+      output: expect.stringContaining("index: 3 batches checked, 0 damaged, 0 repaired\n"),
+      problem: expect.stringMatching(/^stele scrub: chain \S+chain\.sqlite cannot be written: EISDIR/),
+    });
+  });
+
   it("rebuilds the chain's table `places` from its blocks if a row is missing", async () => {
     const sqlite = new DatabaseSync(join(folder, "chain.sqlite"));
     sqlite.exec("DELETE FROM places WHERE key = (SELECT key FROM places LIMIT 1)");

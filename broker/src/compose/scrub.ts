@@ -12,7 +12,7 @@ import { createLogger } from "../telemetry/logger.ts";
 import type { IndexFinding } from "../store/sql/index/index-tables.ts";
 import { version } from "../version.ts";
 
-/** Output of the command, and its exit code: 0 nothing is damaged, 1 something was damaged, 2 the folder could not be checked, or not closed. */
+/** Output of the command, and its exit code: 0 nothing is damaged, 1 something was damaged, 2 a part of the folder could not be checked, or not closed. */
 export interface ScrubOutcome {
   readonly exitCode: 0 | 1 | 2;
   readonly output: string;
@@ -32,8 +32,8 @@ Examples:
   stele scrub
   stele scrub --data-dir ./restored -o json
 
-Exit codes: 0 nothing is damaged; 1 something was damaged, and the output says whether it is repaired; 2 the folder could not be checked, or its files
-could not be closed after that.
+Exit codes: 0 nothing is damaged; 1 something was damaged, and the output says whether it is repaired; 2 the parts that the output lacks could not be
+checked, or the files could not be closed after that.
 `;
 
 /** Runs `stele scrub` with the arguments after that word. Never throws. */
@@ -51,9 +51,10 @@ export async function runScrub(
     requireFolder(config);
     if (isClustered(config)) return failed("nodes share a database: the node that writes the index scrubs it");
     const logger = createLogger({ level: config.logLevel, format: config.logFormat, destination: { write: log } });
-    const { reports, unclosed } = await scrub(config, { logger, secrets });
+    const { reports, failure } = await scrub(config, { logger, secrets });
+    if (failure !== undefined && reports.length === 0) return failed(failure);
     const output = format === "table" ? reports.map(toLines).join("") : toJsonText(format, reports);
-    if (unclosed !== "") return { ...failed(unclosed), output };
+    if (failure !== undefined) return { ...failed(failure), output };
     return { exitCode: reports.some(({ damaged }) => damaged > 0) ? 1 : 0, output, problem: "" };
   } catch (error) {
     return failed(toReason(error));
@@ -65,27 +66,31 @@ interface ScrubParts {
   readonly secrets: Secrets;
 }
 
-/** The reports, and why the files could not be closed after the scrub: "" if they were. */
+/** Returns the reports of the parts that were checked, and why others were not, or why the files could not be closed. Never throws. */
 async function scrub(
   config: Config,
   parts: ScrubParts,
-): Promise<{ readonly reports: readonly ScrubReport[]; readonly unclosed: string }> {
+): Promise<{ readonly reports: readonly ScrubReport[]; readonly failure: string | undefined }> {
   const cleanup = new CleanupStack();
-  const close = (): Promise<string> => cleanup.closeAll().then(() => "", toReason);
-  try {
-    const reports = await scrubFiles(config, { ...parts, cleanup });
-    return { reports, unclosed: await close() };
-  } catch (error) {
-    const unclosed = await close();
-    if (unclosed !== "") parts.logger.error("files not closed", { reason: unclosed });
-    throw error; // The operator has to know the first failure.
-  }
+  const reports: ScrubReport[] = [];
+  const failures: string[] = [];
+  const onReport = (ended: ScrubReport): void => void reports.push(ended);
+  const onFailure = (error: unknown): void => void failures.push(toReason(error));
+  await scrubFiles(config, { ...parts, cleanup, onReport, onFailure }).catch(onFailure);
+  await cleanup.closeAll().catch(onFailure);
+  const [failure, ...later] = failures; // The operator has to know the first.
+  for (const reason of later) parts.logger.error("files not closed", { reason });
+  return { reports, failure };
 }
 
-async function scrubFiles(
-  config: Config,
-  { logger, secrets, cleanup }: ScrubParts & { readonly cleanup: CleanupStack },
-): Promise<readonly ScrubReport[]> {
+interface FileParts extends ScrubParts {
+  readonly cleanup: CleanupStack;
+  readonly onReport: (ended: ScrubReport) => void;
+  /** Is also called if the chain fails later, as when its file cannot be closed. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+async function scrubFiles(config: Config, { logger, secrets, cleanup, onReport, onFailure }: FileParts): Promise<void> {
   const groups = config.groups?.map((group) => ({ ...group, storeRetentionMs: undefined }));
   // A scrub changes no rights, and as root it would create an audit log that the broker's user cannot open.
   const own = { auditLog: "", deliveries: "paused", scrubPeriodMs: 0, storeRetentionMs: 0 } as const;
@@ -93,14 +98,10 @@ async function scrubFiles(
   // The wills of sessions that were connected when the broker was killed are for the broker: their clients may come back to it.
   const engine = await startEngine(quiet, { logger, secrets, cleanup, needsData: true, isRestored: true });
   engine.confirm();
-  const failure = engine.failure.then((error): never => {
-    throw error;
-  });
-  const reports = await Promise.race([engine.broker.scrub(), failure]);
+  const report = ({ behind, ...ended }: ScrubReport): void =>
+    onReport(ended.part === "index" ? withStart(ended, { behind, finding: engine.indexFinding }) : ended);
+  await Promise.race([engine.broker.scrub(report), engine.failure.then(onFailure)]);
   engine.stopWithin(config.shutdownDeadlineMs);
-  return reports.map(({ behind, ...report }) =>
-    report.part === "index" ? withStart(report, { behind, finding: engine.indexFinding }) : report,
-  );
 }
 
 interface Start {

@@ -266,10 +266,8 @@ class Engine implements RunningBroker {
     await cleanup.closeAll(hung.signal);
   }
 
-  async scrub(): Promise<readonly ScrubReport[]> {
-    const reports: ScrubReport[] = [];
-    for (const life of this.#lives) reports.push(...(await life.scrub()));
-    return reports;
+  async scrub(report: (ended: ScrubReport) => void): Promise<void> {
+    for (const life of this.#lives) await life.scrub(report);
   }
 
   groupHealth(): readonly GroupHealth[] {

@@ -72,6 +72,6 @@ export interface RunningBroker {
   stop(graceMs: number): Promise<void>;
   /** Like `calls.health`, but without a check of rights. */
   groupHealth(): readonly GroupHealth[];
-  /** Checks all stored data of each group once, without pauses, and repairs damage. Call it after `start`. */
-  scrub(): Promise<readonly ScrubReport[]>;
+  /** Checks all stored data of each group once, without pauses, and repairs damage. Reports each part as it ends. Call it after `start`. */
+  scrub(report: (ended: ScrubReport) => void): Promise<void>;
 }

@@ -93,11 +93,9 @@ export class GroupLife {
     await this.#parts.role.stop();
   }
 
-  /** Scrubs the group once, without pauses. */
-  async scrub(): Promise<readonly ScrubReport[]> {
-    const reports = await this.#parts.scrubber.runOnce();
-    const behind = this.#closedBecause();
-    return behind === undefined ? reports : reports.map((report) => ({ ...report, behind }));
+  /** Scrubs the group once, without pauses. Reports each part as it ends. */
+  scrub(report: (ended: ScrubReport) => void): Promise<void> {
+    return this.#parts.scrubber.runOnce((ended) => report({ ...ended, behind: this.#closedBecause() }));
   }
 
   health(): GroupHealth {

@@ -10,6 +10,7 @@ const hourMs = 3_600_000;
 describe("a scrub", () => {
   let clock: VirtualClock;
   let stopping: AbortController;
+  let scrubber: Scrubber;
   let running: Promise<void>;
   let ended: string[];
   let steps: number;
@@ -34,7 +35,7 @@ describe("a scrub", () => {
         return steps % 10 !== 0;
       },
     });
-    const scrubber = new Scrubber({
+    scrubber = new Scrubber({
       groupId: defaultGroupId,
       begin: () => [part("index"), part("chain")],
       isDue: () => isDue,
@@ -73,6 +74,13 @@ describe("a scrub", () => {
     progress = { checked: 10, damaged: 3, repaired: 3 };
     await clock.advance(24 * hourMs);
     expect(ended).toEqual(["index", "chain", "index", "chain"]);
+  });
+
+  it("reports the parts that it has read even if a later one fails, if it runs once", async () => {
+    isFailing = (step) => step === 12;
+    const reported: string[] = [];
+    await expect(scrubber.runOnce(({ part }) => void reported.push(part))).rejects.toThrow("the database is away");
+    expect(reported).toEqual(["index"]);
   });
 
   it("begins within an hour whenever it becomes this node's turn, and otherwise after the period", async () => {

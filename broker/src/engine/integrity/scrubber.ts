@@ -78,15 +78,13 @@ export class Scrubber {
     }
   }
 
-  /** Scrubs the group once, without pauses. @throws an error of a read. */
-  async runOnce(): Promise<readonly ScrubReport[]> {
+  /** Scrubs the group once, without pauses. Reports each part as it ends. @throws an error of a read. */
+  async runOnce(report: (ended: ScrubReport) => void): Promise<void> {
     const { groupId, begin } = this.#options;
-    const reports: ScrubReport[] = [];
     for (const one of begin()) {
       while (await one.step()) continue;
-      reports.push({ groupId, part: one.part, ...one.progress });
+      report({ groupId, part: one.part, ...one.progress });
     }
-    return reports;
   }
 
   /** Returns whether all parts were read, and nothing is damaged any more. Never rejects. */

@@ -7,6 +7,7 @@ import { noMetrics } from "../../ports/metrics.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { EventBound } from "../operate/calls.ts";
 import { testCaller } from "../testing/as-caller.ts";
+import type { ScrubReport } from "../integrity/scrubber.ts";
 import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
 
 const topic = parseTopicName("orders");
@@ -116,7 +117,9 @@ test("a scrub finds no damage in dropped batches, and does not ask the chain for
   own.chain.find = () => {
     throw new Error("the chain was asked");
   };
-  const [report] = await own.running.scrub();
+  const reports: ScrubReport[] = [];
+  await own.running.scrub((ended) => void reports.push(ended));
+  const [report] = reports;
   expect(report).toMatchObject({ part: "index", checked: count, damaged: 0 });
 });
 

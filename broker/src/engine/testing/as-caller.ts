@@ -29,7 +29,7 @@ export function asCaller(broker: RunningBroker, caller: Caller = testCaller): Ca
     operator: broker.operator,
     start: () => broker.start(),
     stop: (graceMs) => broker.stop(graceMs),
-    scrub: () => broker.scrub(),
+    scrub: (report) => broker.scrub(report),
     groupHealth: () => broker.groupHealth(),
     open: (call) => calls.open(caller, call),
     close: (call) => calls.close(caller, call),
