@@ -23,11 +23,7 @@ export async function copyFile(
 ): Promise<Pick<BackupFile, "bytes" | "sha256">> {
   if (isOpenDatabase) return copyFrom({ source: await openForGood(from), from }, to, signal);
   const source = await openUnlessStuck(open(from, "r"), signal);
-  try {
-    return await copyFrom({ source, from }, to, signal);
-  } finally {
-    await unlessStuck(source.close(), signal);
-  }
+  return closing(source, { path: from, signal }, () => copyFrom({ source, from }, to, signal));
 }
 
 /**
@@ -74,7 +70,7 @@ async function copyFrom(
   signal: AbortSignal | undefined,
 ): Promise<Pick<BackupFile, "bytes" | "sha256">> {
   const target = await openUnlessStuck(open(to, "wx", 0o600), signal);
-  try {
+  return closing(target, { path: to, signal }, async () => {
     const hash = createHash("sha256");
     let bytes = 0;
     for await (const step of stepsOf({ source, from })) {
@@ -85,9 +81,25 @@ async function copyFrom(
     }
     await unlessStuck(naming(to, target.sync()), signal);
     return { bytes, sha256: hash.digest("hex") };
-  } finally {
-    await unlessStuck(target.close(), signal);
+  });
+}
+
+/** Closes a file after `use`. @throws what `use` throws, which says more than a failure to close the file afterwards. */
+export async function closing<Result>(
+  handle: Pick<FileHandle, "close">,
+  { path, signal }: { readonly path: string; readonly signal?: AbortSignal | undefined },
+  use: () => Promise<Result>,
+): Promise<Result> {
+  const close = (): Promise<void> => unlessStuck(naming(path, handle.close()), signal);
+  let result: Result;
+  try {
+    result = await use();
+  } catch (error) {
+    await close().catch(() => {});
+    throw error;
   }
+  await close();
+  return result;
 }
 
 /** Yields the same memory each time: the caller uses a step before it asks for the next. */
@@ -102,7 +114,7 @@ async function* stepsOf({ source, from }: Source): AsyncIterable<Buffer> {
 }
 
 /** The system does not name an open file in its errors, such as for a full disk. */
-async function naming<Result>(path: string, operation: Promise<Result>): Promise<Result> {
+export async function naming<Result>(path: string, operation: Promise<Result>): Promise<Result> {
   try {
     return await operation;
   } catch (cause) {

@@ -55,6 +55,15 @@ it("names the file that it cannot read", async () => {
   await expect(backUp(hold)).rejects.toThrow(`${join(folder, "old.key")}: EISDIR`);
 });
 
+it("names the manifest if it cannot be written", async () => {
+  const backup = backUp(async () => {
+    rmSync(join(target, "backup.json.unfinished"));
+    mkdirSync(join(target, "backup.json.unfinished"));
+    return async () => {};
+  });
+  await expect(backup).rejects.toThrow(`${join(target, "backup.json")}: EISDIR`);
+});
+
 describe("two backups to one folder at once", () => {
   it("refuses the one that claims the folder later, which removes no file of the other", async () => {
     const results = await Promise.allSettled([backUp(hold), backUp(hold)]); // Either may claim it first: threads create the files.

@@ -2,7 +2,7 @@ import { open, readdir, rename, rm, stat, statfs, writeFile } from "node:fs/prom
 import { join, resolve } from "node:path";
 import { isWithin } from "../lib/system/is-within.ts";
 import { makeFolder } from "../lib/system/make-folder.ts";
-import { copyFile } from "./copy-file.ts";
+import { copyFile, naming } from "./copy-file.ts";
 import { type BackupFile, formatManifest, type Manifest, manifestFile, toManifest } from "./manifest.ts";
 import { checkNoneStuck, unlessStuck } from "./unless-stuck.ts";
 
@@ -49,7 +49,7 @@ export async function makeBackup(target: string, options: BackupOptions): Promis
   const { isNew } = await unlessStuck(prepare(path, resolve(options.folder)), signal);
   try {
     const manifest = await copyAll(path, options);
-    await unlessStuck(writeManifest(path, manifest), signal);
+    await unlessStuck(naming(join(path, manifestFile), writeManifest(path, manifest)), signal);
     return manifest;
   } catch (error) {
     await unlessStuck(removeAll(path, isNew), signal).catch(() => {}); // The first error says more.

@@ -114,6 +114,20 @@ test("names a log that cannot be read", () => {
   expect(() => inspectLog(file)).toThrow(`${file}-wal cannot be read: EISDIR`);
 });
 
+test("names the log's index, which can be deleted, if that cannot be read", () => {
+  leave();
+  rmSync(`${file}-shm`);
+  mkdirSync(`${file}-shm`);
+  expect(() => inspectLog(file)).toThrow(new RegExp(`^${file}-shm cannot be read: EISDIR`));
+});
+
+test("names the database if it cannot be read, not its log", () => {
+  leaveWithoutHeader(leave());
+  rmSync(file);
+  mkdirSync(file);
+  expect(() => inspectLog(file)).toThrow(new RegExp(`^${file} cannot be read: EISDIR`));
+});
+
 test("finds no damage in a missing, an empty and an intact log", () => {
   expect(inspectLog(file)).toEqual({ whole: 0, damagedAt: undefined });
   writeFileSync(`${file}-wal`, "");

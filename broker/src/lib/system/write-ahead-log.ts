@@ -40,12 +40,12 @@ export function inspectLog(database: string): LogState {
   const file = `${database}-wal`;
   const bytes = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   if (bytes <= headerBytes) return { whole: 0, damagedAt: undefined };
-  return reading(file, (handle) => {
+  return reading(file, (opened) => {
     const walk = (header: Buffer): LogWalk =>
-      new LogWalk(handle, { header, bytes, indexed: indexedFrames(`${database}-shm`, header) });
-    const header = readAt(handle, 0, headerBytes);
+      new LogWalk(opened, { header, bytes, indexed: indexedFrames(`${database}-shm`, header) });
+    const header = readAt(opened, 0, headerBytes);
     if (isHeader(header)) return walk(header).run();
-    const lost = headerBefore(readAt(handle, headerBytes, frameHeaderBytes + pageBytesOf(database)));
+    const lost = headerBefore(readAt(opened, headerBytes, frameHeaderBytes + pageBytesOf(database)));
     return { whole: 0, damagedAt: lost !== undefined && isCopied(walk(lost), database) ? undefined : 0 };
   });
 }
@@ -55,10 +55,10 @@ function isCopied(log: LogWalk, database: string): boolean {
   const { whole, damagedAt } = log.run();
   const pages = [...log.committedPages(whole)];
   if (damagedAt !== undefined || pages.length === 0) return false;
-  return reading(database, (handle) =>
+  return reading(database, (opened) =>
     pages.every(([page, frame]) => {
       const content = log.contentOf(frame);
-      return readAt(handle, (page - 1) * content.length, content.length).equals(content);
+      return readAt(opened, (page - 1) * content.length, content.length).equals(content);
     }),
   );
 }
@@ -66,7 +66,7 @@ function isCopied(log: LogWalk, database: string): boolean {
 /** Page size of a database, in bytes; 0 if the database is missing or empty. */
 function pageBytesOf(database: string): number {
   if (!existsSync(database)) return 0;
-  const given = reading(database, (handle) => readAt(handle, pageBytesAt, 2));
+  const given = reading(database, (opened) => readAt(opened, pageBytesAt, 2));
   if (given.length < 2) return 0;
   return given.readUInt16BE(0) === 1 ? 65_536 : given.readUInt16BE(0);
 }
@@ -79,13 +79,13 @@ interface Log {
 }
 
 class LogWalk {
-  readonly #handle: number;
+  readonly #opened: Opened;
   readonly #log: Log;
   readonly #frameBytes: number;
   readonly #isBig: boolean;
 
-  constructor(handle: number, log: Log) {
-    this.#handle = handle;
+  constructor(opened: Opened, log: Log) {
+    this.#opened = opened;
     this.#log = log;
     this.#frameBytes = frameHeaderBytes + log.header.readUInt32BE(8);
     this.#isBig = isBigEndian(log.header);
@@ -108,7 +108,7 @@ class LogWalk {
   /** Maps each page that the database has at the last commit in the first `whole` frames to the page's newest frame up to that commit. */
   committedPages(whole: number): ReadonlyMap<number, number> {
     const headers = Array.from({ length: whole }, (_, index) =>
-      readAt(this.#handle, this.#positionOf(index), frameHeaderBytes),
+      readAt(this.#opened, this.#positionOf(index), frameHeaderBytes),
     );
     const last = headers.findLastIndex((header) => header.readUInt32BE(4) > 0);
     const pages = headers[last]?.readUInt32BE(4) ?? 0;
@@ -144,7 +144,7 @@ class LogWalk {
   }
 
   #read(index: number): Buffer {
-    return readAt(this.#handle, this.#positionOf(index), this.#frameBytes);
+    return readAt(this.#opened, this.#positionOf(index), this.#frameBytes);
   }
 
   #positionOf(index: number): number {
@@ -154,7 +154,7 @@ class LogWalk {
 
 /** Reads the number of committed frames from the log's index, which SQLite writes after it syncs the frames. The two copies of its header must match. */
 function indexedFrames(file: string, header: Buffer): number {
-  const bytes = existsSync(file) ? readFileSync(file) : Buffer.alloc(0);
+  const bytes = existsSync(file) ? naming(file, () => readFileSync(file)) : Buffer.alloc(0);
   if (bytes.length < 2 * indexHeaderBytes) return 0;
   const copiesMatch = bytes.compare(bytes, indexHeaderBytes, 2 * indexHeaderBytes, 0, indexHeaderBytes) === 0;
   const isOfLog = bytes.compare(header, 16, 24, indexSaltsAt, indexSaltsAt + 8) === 0;
@@ -166,21 +166,31 @@ function readNative(bytes: Buffer, at: number): number {
   return new Uint32Array(Uint8Array.from(bytes.subarray(at, at + 4)).buffer)[0] ?? 0;
 }
 
-/** @throws Error that names the file: the system does not, if it is open. */
-function reading<T>(file: string, use: (handle: number) => T): T {
-  let handle: number | undefined;
+interface Opened {
+  readonly file: string;
+  readonly handle: number;
+}
+
+function reading<T>(file: string, use: (opened: Opened) => T): T {
+  const handle = naming(file, () => openSync(file, "r"));
   try {
-    handle = openSync(file, "r");
-    return use(handle);
-  } catch (cause) {
-    throw new Error(`${file} cannot be read: ${describeFileError(file, cause)}`, { cause });
+    return use({ file, handle });
   } finally {
-    if (handle !== undefined) closeSync(handle);
+    closeSync(handle);
   }
 }
 
-function readAt(handle: number, position: number, length: number): Buffer {
+function readAt({ file, handle }: Opened, position: number, length: number): Buffer {
   const bytes = Buffer.alloc(length);
-  const read = readSync(handle, bytes, 0, length, position);
+  const read = naming(file, () => readSync(handle, bytes, 0, length, position));
   return read === length ? bytes : bytes.subarray(0, read);
+}
+
+/** @throws Error that names the file: the system does not, if it is open. */
+function naming<T>(file: string, read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    throw new Error(`${file} cannot be read: ${describeFileError(file, cause)}`, { cause });
+  }
 }
