@@ -77,7 +77,7 @@ export interface RunningServer {
   readonly failure: Promise<Error>;
   /**
    * Stops accepting, finishes what is in progress within the configured deadline, writes the cursors and closes.
-   * @throws the first failure; Error that names a part that hangs; LostFileError if the store's file is no longer at its path.
+   * @throws the first failure; Error that names a part that hangs; LostFileError if the chain's or the store's file is no longer at its path.
    */
   stop(): Promise<void>;
 }
