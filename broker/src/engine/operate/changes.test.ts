@@ -137,6 +137,7 @@ describe("a change", () => {
     ["an ftp url", { url: "ftp://x" }, "urlInvalid"],
     ["a topic that does not exist", { topic: "none" }, "topicNotExist"],
     ["an invalid pattern", { topic: "a#" }, "topicPatternInvalid"],
+    ["a shared filter", { topic: "$share/workers/#" }, "topicPatternInvalid"],
     ["a blank secret", { secret: " " }, "parameterInvalid"],
     ["a plain secret", { secret: "plain" }, "parameterInvalid"],
   ])("to %s is refused, also as a dry run, and delivery continues", async (_, one, name) => {
