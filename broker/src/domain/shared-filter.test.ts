@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { parseOwnFilter, parseSharedFilter } from "./shared-filter.ts";
+import { parseCallbackFilter, parseOwnFilter, parseSharedFilter } from "./shared-filter.ts";
 
 it.each([
   ["$share/a/b", { name: "a", filter: "b" }],
@@ -29,4 +29,11 @@ it("a filter that is not shared is its subscription's own", () => {
     expect.objectContaining({ code: 100109, message: expect.stringContaining("only MQTT has shared filters") }),
   );
   expect(() => parseOwnFilter("a#")).toThrow(expect.objectContaining({ code: 100109 }));
+});
+
+it("a callback can have a topic whose name looks like a shared filter", () => {
+  expect(["$share/a/b", "$shared/a/#"].map(parseCallbackFilter)).toEqual(["$share/a/b", "$shared/a/#"]);
+  for (const filter of ["$share/a/#", "$share/a/+/b", "a#"])
+    expect(() => parseCallbackFilter(filter)).toThrow(expect.objectContaining({ code: 100109 }));
+  expect(() => parseOwnFilter("$share/a/b")).toThrow(expect.objectContaining({ code: 100109 }));
 });

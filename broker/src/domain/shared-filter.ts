@@ -25,13 +25,21 @@ export function parseSharedFilter(text: string): SharedFilter | undefined {
 }
 
 /**
- * Parses the filter of a subscription that no other shares: a callback, a STOMP subscription or a tail. Here `$share/name/filter` would match no event that its
- * writer means. @throws BrokerError 100109 for a shared filter; the errors of `parseTopicFilter`.
+ * Parses the filter of a STOMP subscription or of a tail, which no other shares. Here `$share/name/filter` would match no event that its writer means.
+ * @throws BrokerError 100109 for a shared filter; the errors of `parseTopicFilter`.
  */
 export function parseOwnFilter(text: string): TopicFilter {
   const filter = parseTopicFilter(text);
   if (!isShared(filter)) return filter;
   throw new BrokerError("topicPatternInvalid", { details: `${quote(text)}: only MQTT has shared filters` });
+}
+
+/**
+ * Parses the filter of a callback subscription. Without a wildcard, `$share/name/topic` is the name of a topic, which must exist: so its writer means it.
+ * @throws BrokerError 100109 for a shared filter with a wildcard; the errors of `parseTopicFilter`.
+ */
+export function parseCallbackFilter(text: string): TopicFilter {
+  return isPattern(text) ? parseOwnFilter(text) : parseTopicFilter(text);
 }
 
 /** The filter that the events of a subscription match: returns `filter` for `$share/name/filter`, and any other filter unchanged. */

@@ -133,11 +133,22 @@ describe("a change", () => {
     expect(sink.attempts.map(({ event }) => event.topic)).toEqual(["a", "a", "a"]);
   });
 
+  it("takes the name of a topic that looks like a shared filter", async () => {
+    const topic = "$share/workers/a";
+    await engine.broker.open({ topic, groupId: undefined });
+    const id = await engine.subscribe("a");
+    await change(id, { topic });
+    await engine.publish(topic, "1");
+    await engine.clock.settle();
+    expect(engine.sink.attempts.map(({ event }) => event.topic)).toEqual([topic]);
+  });
+
   it.each<[string, DeliveryChange, ErrorName]>([
     ["an ftp url", { url: "ftp://x" }, "urlInvalid"],
     ["a topic that does not exist", { topic: "none" }, "topicNotExist"],
     ["an invalid pattern", { topic: "a#" }, "topicPatternInvalid"],
     ["a shared filter", { topic: "$share/workers/#" }, "topicPatternInvalid"],
+    ["a topic that does not exist and looks like a shared filter", { topic: "$share/workers/b" }, "topicNotExist"],
     ["a blank secret", { secret: " " }, "parameterInvalid"],
     ["a plain secret", { secret: "plain" }, "parameterInvalid"],
   ])("to %s is refused, also as a dry run, and delivery continues", async (_, one, name) => {

@@ -1,6 +1,6 @@
 import { BrokerError, quote } from "@stele/wire";
 import { changeOptions } from "../../domain/delivery-options.ts";
-import { parseOwnFilter } from "../../domain/shared-filter.ts";
+import { parseCallbackFilter } from "../../domain/shared-filter.ts";
 import { checkSecret, moveRotationEnd, readSecrets, rotateSecret } from "../../domain/signing-secret.ts";
 import type { CallbackSubscription } from "../../domain/subscription.ts";
 import { isPattern, type TopicFilter } from "../../domain/topic-filter.ts";
@@ -51,7 +51,7 @@ export class DeliveryChanges {
     const secret = this.#toSecret(current, change);
     return {
       delivery: { kind: "webhook", format, url, secret, ...(options && { options }) },
-      ...(topic !== undefined && { filter: parseOwnFilter(topic) }),
+      ...(topic !== undefined && { filter: parseCallbackFilter(topic) }),
       // A new secret, or the removal of the secret, unlocks the subscription. Only `resume` ends a pause or a suspension.
       ...(state === "locked" && { state: heldState }),
     };

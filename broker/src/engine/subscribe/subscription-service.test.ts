@@ -102,3 +102,13 @@ it("refuses a shared filter, which would match no event that its caller means", 
   cluster = await TestCluster.start(1);
   await expect(cluster.run(cluster.subscribe(0, "$share/workers/a/#"))).rejects.toMatchObject({ code: 100_109 });
 });
+
+it("subscribes to a topic whose name looks like a shared filter", async () => {
+  const topic = "$share/workers/a";
+  cluster = await TestCluster.start(1);
+  await expect(cluster.run(cluster.subscribe(0, topic))).rejects.toMatchObject({ code: 100_101 });
+  await cluster.run(cluster.node(0).broker.open({ topic, groupId: undefined }));
+  await cluster.run(cluster.subscribe(0, topic, { subscriptionId }));
+  await cluster.run(cluster.publish(0, topic, "1"));
+  expect(cluster.sink.sequencesOf(subscriptionId)).toEqual([1]);
+});

@@ -12,7 +12,7 @@ import { damagedSubscription } from "../integrity/repairing-store.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { NodeId } from "../../domain/node.ts";
 import { findReceiver } from "../../domain/receiver.ts";
-import { parseOwnFilter } from "../../domain/shared-filter.ts";
+import { parseCallbackFilter } from "../../domain/shared-filter.ts";
 import { isPattern, type TopicFilter } from "../../domain/topic-filter.ts";
 import { checkSecret, readSecrets } from "../../domain/signing-secret.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
@@ -127,7 +127,7 @@ export class SubscriptionService {
    */
   async subscribe(caller: Caller, call: SubscribeCall): Promise<SubscriptionId> {
     const { groups, sink, ownership } = this.#options;
-    const filter = parseOwnFilter(call.topic);
+    const filter = parseCallbackFilter(call.topic);
     const group = groups.get(call.groupId);
     const id = this.#toId(caller, call.subscriptionId);
     if (!isPattern(filter)) await group.getTopic(parseTopicName(filter));

@@ -169,6 +169,19 @@ it("rights are checked under the tenant's names, and a refusal shows these names
   expect(ask("$share/s/#")).toThrow(/^not allowed: subscribe "\$share\/s\/#"$/);
 });
 
+it("a tenant's callback can have a topic whose name looks like a shared filter, under the tenant's real name of it", async () => {
+  const topic = "$share/s/x";
+  await calls.open(by("operator"), { topic: "$share/s/acme/x", groupId });
+  await expect(subscribe("acme", topic)).rejects.toMatchObject({
+    code: 100_101,
+    message: `topic not exist: "${topic}"`,
+  });
+  await calls.open(by("acme"), { topic, groupId });
+  await subscribe("acme", topic);
+  for (const text of ["$share/s/acme/x", "$tenant/acme/$share/s/x"]) await say("operator", text);
+  expect(heardBy("acme")).toEqual([`${topic} operator`]);
+});
+
 it("a tenant's callback cannot have a shared filter", async () => {
   await expect(subscribe("globex", "$share/s/#")).rejects.toThrow('not allowed: subscribe "$share/s/#"');
 });

@@ -1,8 +1,7 @@
 import type { CallerRights } from "../access/caller-rights.ts";
 import type { TenantNames } from "../../domain/tenant-names.ts";
 import { toClientsId, type SubscriptionId } from "../../domain/subscription.ts";
-import { parseOwnFilter } from "../../domain/shared-filter.ts";
-import { parseTopicFilter } from "../../domain/topic-filter.ts";
+import { isPattern, parseTopicFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
 import type { Topic } from "../../domain/topic.ts";
 import type { Caller, Principal } from "../access/caller.ts";
@@ -169,9 +168,10 @@ export class TenantBroker implements Broker {
     if (names === undefined) return this.#real.subscribe(caller, call);
     const { subscriptionId: id } = call;
     const subscriptionId = id === undefined ? undefined : names.toRealId(id);
-    const filter = { view: call.topic, real: names.toRealFilter(call.topic), check: parseOwnFilter };
-    const namings = [filter, toIdNaming(names, id ?? "")];
-    const real = { ...call, topic: filter.real, subscriptionId };
+    // Without a wildcard it is the name of a topic, also if it begins with `$share/`.
+    const topic = isPattern(call.topic) ? toFilterNaming(names, call.topic) : toNaming(names, call.topic);
+    const namings = [topic, toIdNaming(names, id ?? "")];
+    const real = { ...call, topic: topic.real, subscriptionId };
     return toClientsId(await within(names, namings, () => this.#real.subscribe(caller, real)));
   }
 
@@ -216,7 +216,7 @@ export class TenantBroker implements Broker {
   authorize(caller: Caller, action: Action, named?: NamedFilter): void {
     const names = namesOf(caller.principal);
     if (names === undefined || named === undefined) return this.#real.authorize(caller, action, named);
-    const naming = { view: named.topic, real: names.toRealFilter(named.topic), check: parseTopicFilter };
+    const naming = toFilterNaming(names, named.topic);
     try {
       this.#real.authorize(caller, action, { ...named, topic: naming.real });
     } catch (error) {
@@ -248,8 +248,12 @@ function toNaming(names: TenantNames, view: string): Naming {
   return { view, real: names.toReal(view), check: parseTopicName };
 }
 
+function toFilterNaming(names: TenantNames, view: string): Naming {
+  return { view, real: names.toRealFilter(view), check: parseTopicFilter };
+}
+
 function toFilterNamings(names: TenantNames, views: readonly string[]): readonly Naming[] {
-  return views.map((view) => ({ view, real: names.toRealFilter(view), check: parseTopicFilter }));
+  return views.map((view) => toFilterNaming(names, view));
 }
 
 function toIdNaming(names: TenantNames, view: string): Naming {
