@@ -1,6 +1,7 @@
 import { BrokerError, quote, ruleActions } from "@stele/wire";
 import type { CallerRights } from "./access/caller-rights.ts";
 import { namesGroup } from "../domain/group-id.ts";
+import { parseOwnFilter } from "../domain/shared-filter.ts";
 import { madeSecretBytes, secretToMake, toSecret } from "../domain/signing-secret.ts";
 import type { SubscriptionId } from "../domain/subscription.ts";
 import type { Topic } from "../domain/topic.ts";
@@ -209,7 +210,8 @@ export class GuardedBroker implements Broker {
     const { access, tails } = this.#options;
     access.admit(caller);
     const { groupId } = call;
-    for (const topic of call.filters) access.authorize(caller, "subscribe", { groupId, topic });
+    const parse = parseOwnFilter;
+    for (const topic of call.filters) access.authorize(caller, "subscribe", { groupId, topic, parse });
     const uncount = access.countConnection(caller);
     try {
       return await tails.open(caller, call, peer);

@@ -2,6 +2,7 @@ import { BrokerError, quote } from "@stele/wire";
 import type { RuleAction } from "../../domain/access-rule.ts";
 import { type GroupId, orDefaultGroup } from "../../domain/group-id.ts";
 import type { StoredQuota, CountedRows } from "../../domain/quota.ts";
+import { parseCallbackFilter } from "../../domain/shared-filter.ts";
 import {
   parseAnySubscriptionId,
   parseSubscriptionId,
@@ -9,7 +10,7 @@ import {
   type SubscriptionId,
 } from "../../domain/subscription.ts";
 import type { TenantNames } from "../../domain/tenant-names.ts";
-import { isTopicFilter, parseTopicFilter, type TopicFilter } from "../../domain/topic-filter.ts";
+import { parseTopicFilter, type TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { CancelSignal } from "../../lib/cancellation.ts";
 import { joinTexts } from "../../lib/join-texts.ts";
@@ -25,12 +26,8 @@ import type { PublishCall } from "../broker.ts";
 export interface Named {
   readonly groupId: string | undefined;
   readonly topic?: string | undefined;
-}
-
-interface Asking {
-  readonly caller: Caller;
-  readonly action: Action;
-  readonly groupId: string | undefined;
+  /** Throws if the topic is malformed; `parseTopicFilter` if left out. */
+  readonly parse?: (topic: string) => unknown;
 }
 
 /** A subscription, or a filter of a session, that a caller asks to remove by its identifier. */
@@ -116,7 +113,7 @@ export class Access {
 
   /**
    * Checks a right, on the whole broker if `named` is left out. @throws BrokerError 100701, 100702; 200207 or 200300 if the credential cannot be checked; as
-   * `parseTopicFilter` for a malformed topic.
+   * `named.parse` for a malformed topic.
    */
   authorize(caller: Caller, action: Action, named?: Named): void {
     const topic = named?.topic;
@@ -135,7 +132,7 @@ export class Access {
    * deliver nothing. @throws BrokerError as {@link authorize}.
    */
   authorizeCallback(caller: Caller, named: Named & { readonly topic: string }): void {
-    this.authorize(caller, "subscribe", named);
+    this.authorize(caller, "subscribe", { ...named, parse: parseCallbackFilter });
     const { principal } = caller;
     if (principal.kind !== "known" || principal.token === undefined) return;
     const receives = this.#receiver(principal.id, orDefaultGroup(named.groupId, this.#defaultGroupId));
@@ -294,17 +291,13 @@ export class Access {
     const groupId = named && orDefaultGroup(named.groupId, this.#defaultGroupId);
     const topic = named?.topic;
     if (this.#policy.allows(caller, action, { groupId, topic })) return;
-    if (topic !== undefined) this.#checkForm(topic, { caller, action, groupId });
+    try {
+      if (topic !== undefined) (named?.parse ?? parseTopicFilter)(topic);
+    } catch (fault) {
+      // No rule's filter covers a malformed name. A caller with the right on other names learns what is wrong with this one.
+      if (this.#policy.allows(caller, action, { groupId, topic: undefined })) throw fault;
+    }
     throw new BrokerError("accessDenied", { details });
-  }
-
-  /**
-   * No rule's filter covers a malformed name, so the right to it is always denied. If the caller has the right on other names, throws the error that says what
-   * is wrong with the name. @throws BrokerError as `parseTopicFilter`.
-   */
-  #checkForm(topic: string, { caller, action, groupId }: Asking): void {
-    if (isTopicFilter(topic) || !this.#policy.allows(caller, action, { groupId, topic: undefined })) return;
-    parseTopicFilter(topic);
   }
 
   #receiver(owner: Owner, groupId: string): Receiver {

@@ -246,8 +246,9 @@ it("refuses connections and tails without a valid credential, and stores no sess
     expect(await codeOf(() => calls.admit(caller))).toBe(100_701);
     const kept = attachRequest({ isClean: false, expiryMs: 60_000 });
     expect(await codeOf(() => calls.attach(caller, kept, new RecordingPeer()))).toBe(100_701);
-    const tail = { groupId: undefined, filters: [], after: "wrong", lastEventId: undefined, onConnected: () => {} };
-    expect(await codeOf(() => calls.tail(caller, tail, new RecordingPeer()))).toBe(100_701);
+    const tail = { groupId: undefined, after: "wrong", lastEventId: undefined, onConnected: () => {} };
+    for (const filters of [[], ["$share/s/#"]])
+      expect(await codeOf(() => calls.tail(caller, { ...tail, filters }, new RecordingPeer()))).toBe(100_701);
   }
   expect(await engine.store.sessions.listSessions({ after: undefined, limit: 9 })).toEqual([]);
 });

@@ -182,8 +182,14 @@ it("a tenant's callback can have a topic whose name looks like a shared filter, 
   expect(heardBy("acme")).toEqual([`${topic} operator`]);
 });
 
-it("a tenant's callback cannot have a shared filter", async () => {
-  await expect(subscribe("globex", "$share/s/#")).rejects.toThrow('not allowed: subscribe "$share/s/#"');
+it("a tenant's callback and tail cannot have a shared filter, whatever its rules say", async () => {
+  const shared = { code: 100_109, message: 'topic pattern is invalid: "$share/s/#": only MQTT has shared filters' };
+  for (const name of ["globex", "initech"] as const) {
+    await expect(subscribe(name, "$share/s/#")).rejects.toMatchObject(shared);
+    const call = { groupId, after: "OFFSET_FIRST", lastEventId: undefined, onConnected: () => {} };
+    const tail = calls.tail(by(name), { ...call, filters: ["x", "$share/s/#"] }, new RecordingPeer());
+    await expect(tail).rejects.toMatchObject(shared);
+  }
 });
 
 it("topics of the operator that a tenant cannot name do not reach its filters, its pages, or its callbacks", async () => {
