@@ -5,10 +5,10 @@ import { commandNames, toCommands, toOpenCommand, toTailCommand } from "./comman
 const options = { url: "http://127.0.0.1:8080/one", hasKey: false, formatKey: "svc-format", mqtt: "127.0.0.1:1884" };
 const draft = { topic: "it's/$HOME `x`", content: '{"a": "\'$(id)\' \\\\n"}\nsecond line', isJson: true };
 
-/** The arguments that a shell makes of a command line. */
+/** The arguments that a shell makes of a command line and passes to another program. */
 function argumentsOf(command: string, shell = "sh"): readonly string[] {
-  const script = command.replace(/^\S+/, "printf '%s\\0'");
-  return execFileSync(shell, ["-c", script]).toString().split("\0").slice(0, -1);
+  const input = command.replace(/^\S+/, "env printf '%s\\0'");
+  return execFileSync(shell, { input }).toString().split("\0").slice(0, -1);
 }
 
 describe("commands", () => {
@@ -40,11 +40,26 @@ describe("commands", () => {
   });
 
   it("exist only for a content that fits into an argument, which has at most 128 KiB", () => {
-    const { curl } = toCommands({ ...draft, content: "\u20ac".repeat(40_000) }, options);
-    for (const argument of argumentsOf(curl)) expect(Buffer.byteLength(argument)).toBeLessThan(2 ** 17);
-    const { TypeScript, ...inShell } = toCommands({ ...draft, content: "x".repeat(40_001) }, options);
-    expect(TypeScript).toMatch(/^\/\/ .* too long/);
-    for (const command of Object.values(inShell)) expect(command).toMatch(/^# .* too long/);
+    const longest = 2 ** 17 - 1 - "content=".length;
+    for (const content of ["x".repeat(longest), "\u20ac".repeat(longest / 3)]) {
+      const { curl, TypeScript } = toCommands({ ...draft, content }, options);
+      expect(argumentsOf(curl)).toContain(`content=${content}`);
+      expect(TypeScript).toContain(content);
+    }
+    for (const content of ["x".repeat(longest + 1), "\u20ac".repeat(longest / 3 + 1), "x".repeat(2 ** 20)]) {
+      const { TypeScript, ...inShell } = toCommands({ ...draft, content }, options);
+      expect(TypeScript).toMatch(/^\/\/ .* too long/);
+      for (const command of Object.values(inShell)) expect(command).toMatch(/^# .* longer than an argument/);
+    }
+  });
+
+  it("publish a longer content from a file, with the draft's topic and extension", () => {
+    const { curl: shown } = toCommands({ ...draft, content: "x".repeat(2 ** 17) }, options);
+    const command = shown.replace(/^#.*\n/, "").replace("< FILE", "< /dev/null");
+    const format = ["--ext", "svc-format=json"];
+    expect(argumentsOf(command)).toEqual(["pub", "--url", options.url, ...format, "--whole", "--", draft.topic]);
+    const withNul = toCommands({ ...draft, topic: "a\0", content: "x".repeat(2 ** 17) }, options);
+    expect(withNul.stele).toMatch(/^# .*U\+0000/);
   });
 
   it("do not exist for stele if the content has U+FFFD, which it refuses", () => {

@@ -27,17 +27,20 @@ const noShellCommand = "# A command cannot contain the character U+0000. The Typ
 /** In place of a command: for `stele`, U+FFFD means that its argument was not UTF-8. */
 const noSteleCommand = "# stele takes no argument with the character U+FFFD. The other clients do.";
 
-/** An argument of a program has at most 128 KiB on Linux, and a character of a text at most three bytes. A longer command would also slow each key stroke. */
-const contentCharactersMax = 40_000;
+/** Before a command for a file that is shown instead. */
+const noLongCommand = "# The content is longer than an argument of a program can be. Publish it from a file:";
 
-/** In place of a command or program. */
-const noLongCommand = "The content is too long for a command. Publish it from a file: stele pub TOPIC --whole < FILE";
+/** In place of the TypeScript program: to make and show it would slow each key stroke. */
+const noLongProgram = "// The content is too long to show it in a program. Let the program read it from a file.";
+
+/** Bytes of an argument of a program on Linux: 128 KiB with the NUL that ends it. */
+const argumentBytesMax = 2 ** 17 - 1;
 
 /** For each kind of client, the command or program that publishes the form's event, or a comment that says why there is none. */
 export function toCommands(draft: Draft, options: CommandOptions): Readonly<Record<CommandName, string>> {
-  if (draft.content.length > contentCharactersMax) {
-    const inShell = `# ${noLongCommand}`;
-    return { curl: inShell, TypeScript: `// ${noLongCommand}`, stele: inShell, mosquitto_pub: inShell };
+  if (!isArgument(toField(draft))) {
+    const inShell = draft.topic.includes("\0") ? noShellCommand : `${noLongCommand}\n${toSteleOfFile(draft, options)}`;
+    return { curl: inShell, TypeScript: noLongProgram, stele: inShell, mosquitto_pub: inShell };
   }
   const hasNul = `${draft.topic}${draft.content}`.includes("\0");
   const inShell = (to: typeof toCurl): string => (hasNul ? noShellCommand : to(draft, options));
@@ -47,6 +50,12 @@ export function toCommands(draft: Draft, options: CommandOptions): Readonly<Reco
     stele: draft.content.includes("\uFFFD") ? noSteleCommand : inShell(toStele),
     mosquitto_pub: inShell(toMosquitto),
   };
+}
+
+/** Whether a text is short enough for an argument. Counts the bytes, up to three for a character, only if the characters leave a doubt. */
+function isArgument(text: string): boolean {
+  if (text.length * 3 <= argumentBytesMax) return true;
+  return text.length <= argumentBytesMax && new TextEncoder().encode(text).length <= argumentBytesMax;
 }
 
 export const commandNames = ["curl", "TypeScript", "stele", "mosquitto_pub"] as const;
@@ -60,12 +69,18 @@ export function toTailCommand(topic: string, { url, hasKey }: CommandOptions): s
   return lines([`curl -N ${quote(`${url}/tail?topic=${encodeURIComponent(topic)}`)}`, ...keyOf(hasKey)]);
 }
 
-function toCurl({ topic, content, isJson }: Draft, { url, hasKey, formatKey }: CommandOptions): string {
+/** The longest argument of the commands. */
+function toField({ content }: Draft): string {
+  return `content=${content}`;
+}
+
+function toCurl(draft: Draft, { url, hasKey, formatKey }: CommandOptions): string {
+  const { topic, isJson } = draft;
   return lines([
     `curl ${quote(`${url}/rest/publish`)}`,
     ...keyOf(hasKey),
     `--data-urlencode ${quote(`topic=${topic}`)}`,
-    `--data-urlencode ${quote(`content=${content}`)}`,
+    `--data-urlencode ${quote(toField(draft))}`,
     ...(isJson ? [`-d ${formatKey}=json`] : []),
   ]);
 }
@@ -81,9 +96,16 @@ function toTypeScript({ topic, content, isJson }: Draft, { url, hasKey, formatKe
   ].join("\n");
 }
 
-function toStele({ topic, content, isJson }: Draft, { url, formatKey }: CommandOptions): string {
-  const format = isJson ? [`--ext ${formatKey}=json`] : [];
-  return lines([`stele pub --url ${quote(url)}`, ...format, `-- ${quote(topic)} ${quote(content)}`]);
+function toStele(draft: Draft, options: CommandOptions): string {
+  return lines([...flagsOfStele(draft, options), `-- ${quote(draft.topic)} ${quote(draft.content)}`]);
+}
+
+function toSteleOfFile(draft: Draft, options: CommandOptions): string {
+  return lines([...flagsOfStele(draft, options), `--whole -- ${quote(draft.topic)} < FILE`]);
+}
+
+function flagsOfStele({ isJson }: Draft, { url, formatKey }: CommandOptions): readonly string[] {
+  return [`stele pub --url ${quote(url)}`, ...(isJson ? [`--ext ${formatKey}=json`] : [])];
 }
 
 function toMosquitto({ topic, content, isJson }: Draft, { url, hasKey, formatKey, mqtt }: CommandOptions): string {
@@ -116,8 +138,10 @@ function quote(text: string): string {
   return `$'${text.replaceAll(/[\\']/g, "\\$&").replaceAll(controls, toOctal)}'`;
 }
 
+/** The bytes of a control character. In UTF-8, those from U+0080 to U+009F are the byte 0o302 and then their own number. */
 function toOctal(character: string): string {
-  return Array.from(new TextEncoder().encode(character), (byte) => `\\${byte.toString(8).padStart(3, "0")}`).join("");
+  const code = character.charCodeAt(0);
+  return `${code < 0x80 ? "" : "\\302"}\\${code.toString(8).padStart(3, "0")}`;
 }
 
 /** A string of TypeScript, without control characters: JSON has DEL as it is, which erases a character in a prompt of Node. */
