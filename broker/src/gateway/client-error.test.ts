@@ -25,6 +25,7 @@ async function sendStalled(url: string, bytes: string): Promise<string> {
 it.each([
   ["a REST call", "POST /rest/exist", "", 200],
   ["a REST call by a method that REST lacks", "PUT /rest/exist", "ce-specversion: 1.0\r\n", 200],
+  ["a request to /rest itself", "PUT /rest", "", 200],
   ["a CloudEvent", "POST /rest/publish", "ce-specversion: 1.0\r\n", 408],
   ["a structured CloudEvent", "POST /rest/publish", "content-type: application/cloudevents+json\r\n", 408],
   ["a JSON-RPC call", "POST /jsonrpc", "content-type: application/json\r\n", 408],
@@ -46,4 +47,18 @@ it.each(["PUT", "DELETE"])("a %s whose body is malformed or stalls is answered",
   const stalled = await sendStalled(server.url, `${head}content-length: 100\r\n\r\n{`);
   expect(stalled).toMatch(/^HTTP\/1.1 408 .*\r\nstele-error-retry: true\r\n/s);
   await engine.stop();
+});
+
+it.each([
+  ["a CloudEvent behind an empty line", "\r\nPOST /rest/publish", 431],
+  ["a method that REST lacks, behind an empty line", "\r\nPUT /rest/publish", 200],
+  ["a request to /rest itself", "PUT /rest", 200],
+  ["a request to /rest itself, with a query", "GET /rest?topic=a", 200],
+  ["a path that only begins like REST", "GET /restful", 431],
+])("%s whose headers are over the limit gets the status of its other answers", async (_what, line, status) => {
+  await using server = await serve();
+  const head = `${line} HTTP/1.1\r\nce-specversion: 1.0\r\n`;
+  const response = await sendRaw(server.url, [`${head}x: ${"x".repeat(40_000)}\r\n\r\n`]);
+  expect(response).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  expect(JSON.parse(bodyOf(response))).toMatchObject({ code: 200001 });
 });

@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import { type ErrorDefinition, errorCatalogue } from "@stele/wire";
 import { headerBytesMax, headersMax } from "./limits.ts";
 import { isCloudEventRequest } from "./rest/cloud-events.ts";
+import { isRestTarget } from "./shared/base-path.ts";
 import { isAnswering } from "./shared/is-answering.ts";
 
 interface ClientError extends Error {
@@ -64,17 +65,16 @@ function findCutRequest(socket: Socket): IncomingMessage | undefined {
   return response.req.method === "GET" || response.req.method === "HEAD" ? undefined : response.req;
 }
 
-// Under /rest every answer has status 200 (docs/errors.md), except answers to CloudEvents, whose senders read only the status.
+/** Whether the answer has status 200. Senders of CloudEvents read only the status. */
 function isRequestOk(request: IncomingMessage, basePath: string): boolean {
-  return request.url?.startsWith(`${basePath}/rest/`) === true && !isCloudEventRequest(request);
+  return isRestTarget(request.url ?? "", basePath) && !isCloudEventRequest(request);
 }
 
-/** The same for a request that Node did not parse, as far as its first chunk shows it. */
+/** The same for a request that Node did not parse, as far as its first chunk shows it. Node skips empty lines before a request. */
 function isPacketOk(packet: unknown, basePath: string): boolean {
   const head = packet instanceof Buffer ? packet.toString("latin1", 0, headerBytesMax) : "";
-  const space = head.indexOf(" ");
-  if (!head.startsWith(`${basePath}/rest/`, space + 1)) return false;
-  return head.slice(0, space) !== "POST" || !cloudEventHeader.test(head);
+  const [, method, target = ""] = /^[\r\n]*([^ ]*) ([^ \r\n]*)/.exec(head) ?? [];
+  return isRestTarget(target, basePath) && !(method === "POST" && cloudEventHeader.test(head));
 }
 
 function toResponse({ status, error, details }: Answer): string {

@@ -6,7 +6,7 @@ import { isOperatorsPath, operatorsListener } from "./admin/operators-path.ts";
 import { sendProblem } from "./admin/v1/problem.ts";
 import { headersMax } from "./limits.ts";
 import { isCloudEventRequest } from "./rest/cloud-events.ts";
-import { toPath } from "./shared/base-path.ts";
+import { isRestTarget, toPath } from "./shared/base-path.ts";
 import { parameterError } from "./shared/failure.ts";
 import { fromFramework } from "./shared/from-framework.ts";
 import { sendFailure } from "./shared/send-failure.ts";
@@ -30,12 +30,8 @@ export interface FallbackOptions {
  * CloudEvents, the status gives the kind of failure. The admin API answers problems.
  */
 export function createFallbacks({ basePath, audience, listeners, chain, logger }: FallbackOptions) {
-  const restPath = `${basePath}/rest`;
   const adminApiPath = `${basePath}${adminPath}/`;
-  const isRest = ({ raw }: FastifyRequest) => {
-    const path = toPath(raw.url ?? "");
-    return path === restPath || path.startsWith(`${restPath}/`);
-  };
+  const isRest = ({ raw }: FastifyRequest) => isRestTarget(raw.url ?? "", basePath);
   // Senders of CloudEvents read only the status: 200 would make them drop the event.
   const hasStatus = (request: FastifyRequest): boolean => !isRest(request) || isCloudEventRequest(request);
   const hasOperators = (): boolean => listeners?.().some(({ name }) => name === operatorsListener) === true;

@@ -8,3 +8,8 @@ export function toBasePath(text: string): string {
 export function toPath(target: string): string {
   return target.replace(/[?#].*$/s, "");
 }
+
+/** Whether a request target is under `/rest`, where every answer has status 200 (docs/errors.md), except answers to CloudEvents. */
+export function isRestTarget(target: string, basePath: string): boolean {
+  return `${toPath(target)}/`.startsWith(`${basePath}/rest/`);
+}
