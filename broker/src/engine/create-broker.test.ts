@@ -69,13 +69,11 @@ describe("topics", () => {
       expect((await broker.list({ pageIndex: 0, pageSize, groupId: undefined })).pageSize).toBe(10);
     }
     expect((await broker.list({ pageIndex: 99, pageSize: 99, groupId: undefined })).topics).toEqual([]);
-    for (const pageIndex of [-1, 0.5, Number.NaN]) {
-      await expect(broker.list({ pageIndex, pageSize: 10, groupId: undefined })).rejects.toEqual(
-        refusal("pageIndexInvalid"),
-      );
+    // A client's 2^53 + 1 or 2^51 + 0.3 arrives rounded: the message must not quote another number.
+    for (const pageIndex of [-1, 0.5, Number.NaN, 2 ** 53, -(2 ** 60), 2 ** 51 + 0.3]) {
+      const listed = broker.list({ pageIndex, pageSize: 10, groupId: undefined });
+      await expect(listed).rejects.toThrow(/^page index is not an integer from 0: the largest is 2\^53 - 1$/);
     }
-    // A client's 2^53 + 1 arrives rounded: the message must not quote another number.
-    await expect(broker.list({ pageIndex: 2 ** 53, pageSize: 10, groupId: undefined })).rejects.toThrow(/beyond 2\^53/);
   });
 
   it("cannot be opened in a malformed or unknown group; a blank groupId means the default group", async () => {
