@@ -14,7 +14,7 @@ const runs = Math.ceil(40 * Number(process.env["CHECKS_ROUNDS"] ?? "0.5"));
 const nodesMax = 3;
 
 const node = fc.nat(nodesMax - 1);
-const who = fc.nat(3);
+const who = fc.nat(4);
 const step = fc.oneof(
   { weight: 6, arbitrary: fc.record({ kind: fc.constant("publish" as const), count: fc.integer({ min: 1, max: 3 }) }) },
   {
@@ -44,7 +44,7 @@ const history = fc.record({
 });
 type History = typeof history extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** Regressions: histories in which clients missed events, each with its cause. */
+/** Regressions: histories in which clients missed events or lost a subscription, each with its cause. */
 const examples: [History][] = [
   // A filter began at the end of an index that another node had rolled back.
   [
@@ -134,12 +134,28 @@ const examples: [History][] = [
       delaysMs: [60, 0, 0, 20, 1, 60, 1, 5],
     },
   ],
+  // A node took the row without filters of a STOMP subscription that ends with its connection for one whose filters another node had removed.
+  [
+    {
+      steps: [
+        { kind: "attach", who: 4, node: 0, ms: 3_000 },
+        { kind: "publish", count: 2 },
+        { kind: "reorganise", depth: 1, refill: 1 },
+        { kind: "wait", ms: 2_000 },
+      ],
+      delaysMs: [0],
+    },
+  ],
 ];
 
-/** A client that acknowledges every event at once. */
+/** A client that acknowledges every event that asks for it at once. */
 class Client {
   readonly #key: string;
   readonly #expiryMs: number;
+  /** Whether it has one STOMP subscription without an identifier of its own, instead of an MQTT session. */
+  readonly #isPlain: boolean;
+  #connections = 0;
+  #isRemoved = false;
   #peer = new RecordingPeer();
   #attachment: Attachment | undefined;
   #seen = 0;
@@ -147,9 +163,10 @@ class Client {
   /** Number of publishes before the session's first SUBACK; undefined if there was none, or if the session has ended. */
   #since: number | undefined;
 
-  constructor(key: string, expiryMs: number) {
+  constructor(key: string, expiryMs: number, isPlain = false) {
     this.#key = key;
     this.#expiryMs = expiryMs;
+    this.#isPlain = isPlain;
   }
 
   get isConnected(): boolean {
@@ -180,29 +197,37 @@ class Client {
   collect(): void {
     const news = this.#peer.deliveries.slice(this.#seen);
     this.#seen = this.#peer.deliveries.length;
-    for (const { event, ticket = 0 } of news) {
+    for (const { event, ticket } of news) {
       this.#got.add(new TextDecoder().decode(event.content));
-      if (this.isConnected) this.#attachment?.session.acknowledge(ticket);
+      if (this.isConnected && ticket !== undefined) this.#attachment?.session.acknowledge(ticket);
     }
+    if (this.#peer.endedBecause === "removed") this.#isRemoved = true;
     if (this.#expiryMs === 0 && this.#peer.endedBecause !== undefined) this.#since = undefined;
   }
 
-  /** The events published after the session's first SUBACK that the client has not got; none while it is not connected. */
+  /**
+   * What the client lacks: events published after the session's first SUBACK, none while it is not connected; and its subscription, if it was removed, which
+   * nobody asked for.
+   */
   missing(onChain: readonly string[]): readonly string[] {
     const { isConnected } = this;
     const since = isConnected ? (this.#since ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY;
-    return onChain
-      .filter((text) => Number(text) > since && !this.#got.has(text))
-      .map((text) => `${this.#key}: ${text}`);
+    const texts = onChain.filter((text) => Number(text) > since && !this.#got.has(text));
+    return [...texts, ...(this.#isRemoved ? ["its subscription"] : [])].map((text) => `${this.#key}: ${text}`);
   }
 
   async #connect(broker: TestCluster["nodes"][number]["broker"], peer: RecordingPeer): Promise<void> {
-    const request = { groupId: undefined, protocol: "MQTT", key: this.#key, isClean: this.#expiryMs === 0 } as const;
+    this.#connections += 1;
+    const named = this.#isPlain
+      ? { protocol: "STOMP" as const, key: toUuid(this.#connections), stream: plainStream }
+      : { protocol: "MQTT" as const, key: this.#key };
     const rest = { will: undefined, windowMax: 4, expiryMs: this.#expiryMs, onConnected: () => {} };
-    const attachment = await broker.attach({ ...request, ...rest }, peer);
+    const request = { groupId: undefined, isClean: this.#expiryMs === 0, ...named, ...rest };
+    const attachment = await broker.attach(request, peer);
     if (this.#peer !== peer) return attachment.detach({ expiryMs: this.#expiryMs, isRegular: true });
     this.#attachment = attachment;
     if (!attachment.isPresent) this.#since = undefined;
+    if (this.#isPlain) return;
     const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
     await attachment.subscribe([{ ...options, filter: parseTopicFilter("#") }]);
   }
@@ -217,10 +242,22 @@ class Client {
   }
 }
 
+const plainStream = { filters: ["#"], acknowledges: false, offset: undefined };
+
+function toUuid(number: number): string {
+  return `00000000-0000-4000-9000-${String(number).padStart(12, "0")}`;
+}
+
 /** A cluster, its clients, and the number of publishes. The text of each event is the number of its publish. */
 class World {
   readonly cluster: TestCluster;
-  readonly clients = [new Client("a", 1e9), new Client("b", 1e9), new Client("clean a", 0), new Client("clean b", 0)];
+  readonly clients = [
+    new Client("a", 1e9),
+    new Client("b", 1e9),
+    new Client("clean a", 0),
+    new Client("clean b", 0),
+    new Client("plain", 0, true),
+  ];
   #published = 0;
 
   constructor(cluster: TestCluster) {
@@ -315,7 +352,7 @@ async function run({ steps, delaysMs }: History): Promise<readonly string[]> {
 }
 
 it(
-  "a client misses no event that stays on the chain, however often the chain is reorganised and whichever node it connects to",
+  "a client keeps its subscription and misses no event that stays on the chain, however often the chain is reorganised and whichever node it connects to",
   async () => {
     await fc.assert(
       fc.asyncProperty(history, async (one) => {
