@@ -133,6 +133,7 @@ export class Access {
    */
   authorizeCallback(caller: Caller, named: Named & { readonly topic: string }): void {
     this.authorize(caller, "subscribe", { ...named, parse: parseCallbackFilter });
+    parseCallbackFilter(named.topic); // a rule without a filter allows a shared filter too
     const { principal } = caller;
     if (principal.kind !== "known" || principal.token === undefined) return;
     const receives = this.#receiver(principal.id, orDefaultGroup(named.groupId, this.#defaultGroupId));

@@ -20,6 +20,7 @@ const allows = (...actions: AccessRule["actions"]): readonly AccessRule[] => [
 const roles = new Map([
   ["member", allows("open", "publish", "subscribe", "unsubscribe", "read")],
   ["lasting", allows("subscribe", "publish")],
+  ["wide", [{ effect: "allow", actions: ["subscribe"] } as const]],
   ["reader", [{ effect: "allow", actions: ["subscribe"], filter: "${tenant}/b" } as const]],
 ]);
 const plain: TokenMapping = {
@@ -94,6 +95,11 @@ it("refuses a callback subscription by a token unless the lasting roles allow th
   await expect(subscribe(shop)).rejects.toThrow("not allowed");
   await calls.open(shop, { topic: "b", groupId: undefined });
   await subscribe(shop, "b");
+});
+
+it("says that a filter is shared before it asks for lasting roles, which would not help", async () => {
+  await start({ tenant: undefined, defaultRoles: ["wide"] });
+  await expect(subscribe(await by("shop"), "$share/s/#")).rejects.toMatchObject({ code: 100_109 });
 });
 
 it("with lasting roles, callbacks continue after the token has expired", async () => {
