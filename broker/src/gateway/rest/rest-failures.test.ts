@@ -215,40 +215,46 @@ const refusals: readonly Failure[] = [
 
 describe("a REST failure is HTTP 200 with a code", () => {
   let failure: BrokerError;
-  let server: Served;
-  beforeAll(async () => void (server = await serve({ open: () => Promise.reject(failure) })));
-  afterAll(async () => server.close());
+  let refusing: Served;
+  /** Its broker records no call of `open`. */
+  let failing: Served;
+  beforeAll(async () => {
+    refusing = await serve();
+    failing = await serve({ open: () => Promise.reject(failure) });
+  });
+  afterAll(() => Promise.all([refusing.close(), failing.close()]));
 
   it.each(refusals)("$what: $code, and the broker is not called", async ({ path, init, code, message }) => {
-    const response = await fetch(`${server.url}${path}`, init);
+    const [callsBefore, errorsBefore] = [refusing.calls.length, refusing.errors.length];
+    const response = await fetch(`${refusing.url}${path}`, init);
     expect(response.status).toBe(200);
     expect(response.headers.get("content-type")).toBe("application/json; charset=utf-8");
     expect(response.headers.get("stele-error-retry")).toBe("false");
     expect(response.headers.get("access-control-allow-origin")).toBeNull();
     expect(await response.json()).toEqual({ code, message: expect.stringMatching(message ?? /./) });
-    expect(server.calls).toEqual([]);
-    expect(server.errors).toEqual([]);
+    expect(refusing.calls.slice(callsBefore)).toEqual([]);
+    expect(refusing.errors.slice(errorsBefore)).toEqual([]);
   });
 
   it.each(Object.entries(errorCatalogue))(
     "returns the broker's error %s, and logs only a defect or a failed transaction",
     async (name, definition) => {
       failure = new BrokerError(name as ErrorName); // A key of the catalogue.
-      const [errorsBefore, warningsBefore] = [server.errors.length, server.warnings.length];
-      const response = await fetch(`${server.url}/rest/open?topic=a`);
+      const [errorsBefore, warningsBefore] = [failing.errors.length, failing.warnings.length];
+      const response = await fetch(`${failing.url}/rest/open?topic=a`);
       expect(response.headers.get("stele-error-retry")).toBe(String(definition.retry));
       expect(await response.json()).toEqual({ code: definition.code, message: definition.message });
-      expect(server.errors.slice(errorsBefore)).toHaveLength(name === "unknown" ? 1 : 0);
+      expect(failing.errors.slice(errorsBefore)).toHaveLength(name === "unknown" ? 1 : 0);
       const { code, message: reason } = definition;
       const warning = { message: "request failed", fields: { operation: "open", code, reason } };
-      expect(server.warnings.slice(warningsBefore)).toEqual(name === "transactionFailed" ? [warning] : []);
+      expect(failing.warnings.slice(warningsBefore)).toEqual(name === "transactionFailed" ? [warning] : []);
     },
   );
 
   it("returns the hints of an error after its message", async () => {
     const invalid = new BrokerError("urlInvalid", { details: "it cannot be parsed", hints: ["Give an absolute URL."] });
-    await using refusing = await serve({ subscribe: () => Promise.reject(invalid) });
-    const response = await fetch(`${refusing.url}/rest/subscribe?topic=a&url=b`);
+    await using hinting = await serve({ subscribe: () => Promise.reject(invalid) });
+    const response = await fetch(`${hinting.url}/rest/subscribe?topic=a&url=b`);
     const message = "url is malformed or not allowed: it cannot be parsed. Give an absolute URL.";
     expect(await response.json()).toEqual({ code: 100501, message });
   });
@@ -262,9 +268,9 @@ describe("a REST failure is HTTP 200 with a code", () => {
   });
 
   it("HEAD runs nothing", async () => {
-    const callsBefore = server.calls.length;
-    expect((await fetch(`${server.url}/rest/open?topic=a`, { method: "HEAD" })).status).toBe(200);
-    expect(server.calls).toHaveLength(callsBefore);
+    const callsBefore = refusing.calls.length;
+    expect((await fetch(`${refusing.url}/rest/open?topic=a`, { method: "HEAD" })).status).toBe(200);
+    expect(refusing.calls).toHaveLength(callsBefore);
   });
 });
 
