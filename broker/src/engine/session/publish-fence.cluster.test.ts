@@ -78,14 +78,15 @@ it("a node that reads a publish late does not take the key from a later publish 
 it("a node that reads a release late does not free the key of a later publish", async () => {
   const first = await attach(0);
   await cluster.run(send(0, first, "one"));
-  cluster.node(0).gate.halt();
-  let late: Promise<boolean> = Promise.resolve(true);
-  cluster.node(0).gate.receive(() => void (late = release(0, first)));
+  const { gate } = cluster.node(0);
+  gate.halt();
+  const late = new Promise<boolean>((resolve, reject) => {
+    gate.receive(() => void release(0, first).then(resolve, reject));
+  });
   const second = await attach(1);
   await cluster.run(release(1, second));
   await cluster.run(send(1, second, "two"));
-  cluster.node(0).gate.resume();
-  await cluster.clock.settle();
+  gate.resume();
   await expect(cluster.run(late)).rejects.toMatchObject({ code: 200_300 });
   const third = await attach(2);
   await cluster.run(send(2, third, "two"));

@@ -1,6 +1,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { BrokerError } from "@stele/wire";
 import type { Clock } from "../../ports/clock.ts";
+import type { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 
 /** How a node is cut off from the shared store and coordinator: calls fail at once, or get no answer until the cut is healed. */
 export type Cut = "refused" | "silent";
@@ -20,7 +21,7 @@ export class NodeGate {
   readonly #onHealed = new Set<() => void>();
 
   /** `delayMs` returns the delay of a message to or from the shared store, in milliseconds. */
-  constructor(clock: Clock, delayMs: () => number) {
+  constructor(clock: VirtualClock, delayMs: () => number) {
     this.#delayMs = delayMs;
     this.clock = {
       now: () => clock.now(),
@@ -38,7 +39,7 @@ export class NodeGate {
     this.#shared = clock;
   }
 
-  readonly #shared: Clock;
+  readonly #shared: VirtualClock;
 
   get isHalted(): boolean {
     return this.#isHalted;
@@ -58,11 +59,11 @@ export class NodeGate {
     this.#held ??= [];
   }
 
-  /** Lets the waiting actions in, one after the other, like timers and messages in a process that resumes. */
+  /** Lets the waiting actions in, one after the other, like timers and messages in a process that resumes, and all before time moves on. */
   resume(): void {
     if (!this.#isHalted) return;
     this.#isHalted = false;
-    void this.#letIn();
+    this.#shared.hold(this.#letIn());
   }
 
   async #letIn(): Promise<void> {

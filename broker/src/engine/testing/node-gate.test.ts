@@ -1,0 +1,25 @@
+import { expect, it } from "vitest";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
+import { NodeGate } from "./node-gate.ts";
+
+it("a node that resumes runs all that waited for it, and the work that this makes, before time moves on", async () => {
+  const clock = new VirtualClock();
+  const gate = new NodeGate(clock, () => 0);
+  const shared = gate.wrap({ answer: () => Promise.resolve() }, { isShared: true });
+  const startedAt: number[] = [];
+  const answeredAt: number[] = [];
+  const due = async (): Promise<void> => {
+    startedAt.push(clock.monotonic());
+    await shared.answer();
+    answeredAt.push(clock.monotonic());
+  };
+  gate.halt();
+  for (let ms = 1; ms <= 20; ms += 1) gate.clock.after(ms, () => void due());
+  await clock.advance(100);
+  expect(startedAt).toEqual([]);
+  const resumedAt = clock.monotonic();
+  gate.resume();
+  for (let ms = 1; ms <= 100; ms += 1) clock.after(ms, () => {});
+  await clock.advance(100);
+  expect([startedAt, answeredAt]).toEqual([Array(20).fill(resumedAt), Array(20).fill(resumedAt)]);
+});
