@@ -236,7 +236,7 @@ it("a stopping node hands over at once, and waits about a second for a hanging r
   expect(attemptsOf(slow)).toEqual(["node-1:1 1", "node-0:1 1", "node-0:1 2"]);
 });
 
-it("a stopping node hands over thousands of subscriptions with hanging receivers within 1.25 s, after their attempts end", async () => {
+it("a stopping node hands over thousands of subscriptions with hanging receivers within 1.15 s, after their attempts end", async () => {
   await start(2);
   cluster.sink.receive("http://hangs/", never);
   const [owner] = cluster.node(1).ids;
@@ -256,7 +256,7 @@ it("a stopping node hands over thousands of subscriptions with hanging receivers
   expect(rest.filter(({ node }) => node.address === "node-0:1").length).toBe(before);
   expect(rest.length).toBe(before);
   expect(Math.min(...rest.map(({ at }) => at - since))).toBeGreaterThanOrEqual(1_000);
-  expect(Math.max(...rest.map(({ at }) => at - since))).toBeLessThan(1_250);
+  expect(Math.max(...rest.map(({ at }) => at - since))).toBeLessThan(1_150); // The first look after the attempts takes all: each further one would take 100 ms.
 });
 
 it("a stop during a hand-over does not wait for receivers a second time", async () => {
