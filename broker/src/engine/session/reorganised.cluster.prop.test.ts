@@ -271,7 +271,7 @@ class World {
     try {
       broker.submit({ topic: "a", groupId: undefined, content, extensions: [] }, () => undefined);
     } catch (error) {
-      // A node that is cut off refuses publishes.
+      // A node that has just been launched, or has lost its membership, refuses publishes.
       if (!isBrokerError(error, "chainUnreachable") && !isBrokerError(error, "storeUnreachable")) throw error;
     }
   }

@@ -285,7 +285,8 @@ class World {
         .find(at)
         ?.broker.submit({ topic, groupId: undefined, content, extensions, mayBeEmpty: true }, () => undefined);
     } catch (error) {
-      if (!isBrokerError(error, "chainUnreachable")) throw error;
+      // A node that has just been launched, or has lost its membership, refuses publishes.
+      if (!isBrokerError(error, "chainUnreachable") && !isBrokerError(error, "storeUnreachable")) throw error;
     }
   }
 

@@ -240,7 +240,8 @@ async function run({ qos, begin: placed, steps, delaysMs }: History) {
     try {
       publisher.broker.submit(call, () => undefined);
     } catch (error) {
-      if (!isBrokerError(error, "chainUnreachable")) throw error; // A node that has just been launched refuses publishes.
+      // A node that has just been launched, or has lost its membership, refuses publishes.
+      if (!isBrokerError(error, "chainUnreachable") && !isBrokerError(error, "storeUnreachable")) throw error;
     }
   };
   const publish = async (): Promise<void> => {
