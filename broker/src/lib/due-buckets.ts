@@ -19,7 +19,10 @@ export class DueBuckets<Item> {
   /** Removes and returns the items that are due by `now`, and some that are due less than {@link bucketMs} later. */
   takeDue(now: number): readonly Item[] {
     const due: Item[] = [];
-    for (const bucket of this.#buckets.keys()) if (bucket * bucketMs <= now) due.push(...this.#buckets.take(bucket));
+    for (const bucket of this.#buckets.keys()) {
+      if (bucket * bucketMs > now) continue;
+      for (const item of this.#buckets.take(bucket)) due.push(item); // Many items do not fit on the stack as arguments of one call.
+    }
     return due;
   }
 }
