@@ -36,8 +36,10 @@ export class InFlight {
 
   /** The lowest nonce that no known block contains; undefined if there is none. */
   lowestUnseenNonce(): number | undefined {
-    const unseen = [...this.#byNonce].filter(([, { state }]) => state.seenIn === undefined);
-    return lowestOf(unseen.map(([nonce]) => nonce));
+    let lowest: number | undefined;
+    for (const [nonce, { state }] of this.#byNonce)
+      if (state.seenIn === undefined && (lowest === undefined || nonce < lowest)) lowest = nonce;
+    return lowest;
   }
 
   /** Transactions from `nonce` on, highest nonce first. */
