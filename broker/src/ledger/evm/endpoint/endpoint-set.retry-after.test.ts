@@ -75,3 +75,17 @@ it("keeps to the Retry-After of the only endpoint, and reports it, although the 
   expect(lines).not.toContain("chain endpoint answers again");
   await set.close();
 });
+
+it("opens no WebSocket for its subscriber for as long as the Retry-After of the only endpoint says", async () => {
+  await using node = await FakeNode.start();
+  const clock = new FastClock(50);
+  const set = new EndpointSet({ addresses: [node.url("ws")], clock, logger: silentLogger });
+  await set.subscribeHeads?.(() => {});
+  const asked = node.requests.length;
+  const lostAt = clock.monotonic();
+  node.acceptsWebSockets = false;
+  node.drop();
+  await until(() => expect(node.requests.length).toBeGreaterThanOrEqual(asked + 3));
+  expect(clock.monotonic() - lostAt).toBeGreaterThan(2 * 7000);
+  await set.close();
+});

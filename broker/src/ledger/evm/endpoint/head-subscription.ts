@@ -91,7 +91,7 @@ export class HeadSubscription {
     if (this.#place !== undefined) await this.#notifyNewest();
   }
 
-  /** Attaches the subscription unless the endpoint cannot notify or refused it lately. Never rejects. */
+  /** Attaches the subscription unless the endpoint cannot notify, is on hold or refused it lately. Never rejects. */
   async #tryAttach(endpoint: Endpoint): Promise<void> {
     try {
       await this.#attach(endpoint);
@@ -107,7 +107,8 @@ export class HeadSubscription {
     if (this.#refusal?.endpoint !== endpoint) this.#refusal = undefined;
     else if (this.#options.clock.monotonic() < this.#refusal.until) return;
     const listener = this.#listener;
-    if (listener === undefined || !endpoint.connection.canNotify) return;
+    // A request opens the connection: an endpoint that asked for a pause must not get a handshake either.
+    if (listener === undefined || !endpoint.connection.canNotify || endpoint.isHeld) return;
     const id = await this.#options.ask(endpoint, { method: "eth_subscribe", params: ["newHeads"] });
     this.#refusal = undefined;
     this.#head = -1; // The earlier endpoint may have been on another branch, or on another chain.
