@@ -117,9 +117,15 @@ export function toRpcFailure(error: unknown): RpcFailure {
 
 /** Classifies an error of sending a transaction: a chain node or load balancer may fail after it passed the transaction on. */
 export function toSendFailure(error: unknown): RpcFailure {
-  const failure = toRpcFailure(error);
-  if (failure.kind !== "refused" || !internal.test(failure.message)) return failure;
-  return new RpcFailure("connection", failure.message, { cause: error });
+  const { kind, message, cause } = withoutRange(toRpcFailure(error));
+  const isUnsure = kind === "refused" && (internal.test(message) || outOfTime.test(message));
+  return new RpcFailure(isUnsure ? "connection" : kind, message, { cause });
+}
+
+/** Classifies the failure of a request that is not for logs: it has no range that a caller could make smaller. */
+export function withoutRange(failure: RpcFailure): RpcFailure {
+  const { kind, message, cause } = failure;
+  return kind === "range-refused" ? new RpcFailure("refused", message, { cause }) : failure;
 }
 
 /** Whether an endpoint has no room for a transaction, while it answers other requests. */

@@ -33,6 +33,15 @@ test("names the method in the message of a refusal, but not in that of a lost co
   await expect(priceFrom(lost)).rejects.toMatchObject({ kind: "connection", message: "http://a: no answer" });
 });
 
+test("calls a refusal of a range what it is only in requests for logs", async () => {
+  const refused = Object.assign(new Error("limit exceeded"), { code: -32_005 });
+  await expect(priceFrom(refused)).rejects.toMatchObject({ kind: "refused" });
+  const request = async (): Promise<never> => {
+    throw refused;
+  };
+  await expect(new Rpc({ request }).logsOf(hash, filter)).rejects.toMatchObject({ kind: "range-refused" });
+});
+
 const hash = `0x${"00".repeat(32)}` as const;
 const header = { number: "0x1", hash, parentHash: hash, timestamp: "0x2", gasLimit: "0xffffffffffffffff" };
 

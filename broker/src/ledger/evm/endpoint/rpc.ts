@@ -6,7 +6,7 @@ import type { BatchStart, Outage } from "../../../ports/ledger.ts";
 import type { PushedBlock } from "../read/pushed-block.ts";
 import { findCount } from "./answer.ts";
 import type { RpcCall } from "./connection.ts";
-import { isUnanswered, RpcFailure, toRpcFailure, toSendFailure } from "./rpc-failure.ts";
+import { isUnanswered, RpcFailure, toRpcFailure, toSendFailure, withoutRange } from "./rpc-failure.ts";
 import { inOrder, isHex, isLogList, isQuantity, type RpcLog } from "./rpc-log.ts";
 
 /** A transaction rebuilt from the index. */
@@ -256,7 +256,8 @@ async function classified<T>(ask: () => Promise<T>, method?: string): Promise<T>
   } catch (error) {
     const failure = toRpcFailure(error);
     if (method === undefined || isUnanswered(failure)) throw failure;
-    throw new RpcFailure(failure.kind, `${method}: ${failure.message}`, { cause: failure.cause });
+    const { kind } = method === "eth_getLogs" ? failure : withoutRange(failure);
+    throw new RpcFailure(kind, `${method}: ${failure.message}`, { cause: failure.cause });
   }
 }
 

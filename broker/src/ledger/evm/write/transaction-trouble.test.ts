@@ -59,6 +59,8 @@ it("names a refusal that an operator has to remedy, until the endpoint accepts a
 
 it.each([
   ["without a known remedy", -32_007, "Sender account not authorized to send transactions"],
+  ["of a limit that is none of a range", -32_005, "limit exceeded"],
+  ["of a nonce that leaves a gap", -32_000, "nonce gap"],
   ["of a method that it lacks", -32_601, "the method eth_sendRawTransaction does not exist/is not available"],
 ])("names a refusal %s, until the endpoint accepts a transaction", async (_, code, message) => {
   const world = new SenderWorld({ deadlineMs });

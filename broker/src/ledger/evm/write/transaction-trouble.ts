@@ -84,10 +84,10 @@ function describe({ at, state: { nonce, seenIn } }: PendingTransaction, clock: C
     : `block ${seenIn}, with the transaction of nonce ${nonce}, is not final ${waits}`;
 }
 
-/** A refusal that may concern all transactions, with its remedy; undefined for others, such as that of a size. */
+/** A refusal that may concern all transactions, with its remedy; undefined for that of a size, and for an outage. */
 function findRemedy(error: unknown): string | undefined {
   if (!(error instanceof BrokerError) || !(error.cause instanceof RpcFailure)) return undefined;
   const { kind, message } = error.cause;
-  const hints = kind === "refused" || kind === "unsupported" ? [unknownRemedy] : error.hints;
-  return hints.length === 0 ? undefined : [message, ...hints].join(". ");
+  if (error.hints.length > 0) return [message, ...error.hints].join(". ");
+  return kind === "too-large" || isUnanswered(error.cause) ? undefined : `${message}. ${unknownRemedy}`;
 }
