@@ -87,6 +87,16 @@ it("names why the chain refuses a transaction that it lost, and that all later o
   );
 });
 
+it("names no refusal of a transaction that the endpoint has, in words that the broker does not know", async () => {
+  const { node, clock, sender } = await startWorld();
+  node.onSend = () => {
+    throw Object.assign(new Error("DUPLICATE_TRANSACTION"), { code: -32_000 });
+  };
+  await clock.advance(2 * deadlineMs);
+  expect(node.sends).toBeGreaterThan(1);
+  expect(sender.trouble.find()).toMatch(/^no block has the transaction with nonce 0 .*: check the chain$/);
+});
+
 it("names the refusal of a no-op that fills a nonce before a transaction that the endpoint has", async () => {
   const world = new SenderWorld({ deadlineMs });
   const { node, clock, sender } = world;

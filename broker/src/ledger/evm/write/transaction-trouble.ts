@@ -65,7 +65,10 @@ export class TransactionTrouble {
 
   /** Why an endpoint refused a transaction that no block has, with the remedy. A pool that has the transaction has room for it. */
   #findRefusal({ state: { refusal, reach, seenIn } }: PendingTransaction): string | undefined {
-    const found = refusal ?? (reach === "taken" ? undefined : this.#obstacle);
+    const isTaken = reach === "taken";
+    const found = refusal ?? (isTaken ? undefined : this.#obstacle);
+    // An endpoint may refuse a transaction because it has it, in words that we do not know.
+    if (isTaken && found?.kind === "refused") return undefined;
     return found === undefined || seenIn !== undefined ? undefined : findRemedy(toBrokerError(found));
   }
 
