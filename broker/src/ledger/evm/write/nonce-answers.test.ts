@@ -20,7 +20,7 @@ test.each(["0x", "", null, {}, "0xzz"])(
   },
 );
 
-test("answers with the endpoint's refusal to return the next nonce, and names it until the endpoint accepts a transaction", async () => {
+test("answers with the endpoint's refusal to return the next nonce, and names it until the endpoint returns the nonce", async () => {
   const world = new SenderWorld();
   const { node, clock, sender, signer } = world;
   const request = node.request.bind(node);
@@ -35,6 +35,7 @@ test("answers with the endpoint's refusal to return the next nonce, and names it
   await rejected;
   expect(sender.trouble.find()).toContain(reason);
   node.request = request;
+  node.refusal = new Error("oversized data");
   await world.send(1);
   expect(sender.trouble.find()).toBeUndefined();
 });

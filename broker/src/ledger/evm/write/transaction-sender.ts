@@ -338,9 +338,10 @@ export class TransactionSender {
     try {
       this.#nonces.onCount(await rpc.transactionCount(signer.address, "pending"));
       this.#nonceTrouble.done();
+      this.trouble.onNonce();
     } catch (error) {
       this.#nonceTrouble.failed(error);
-      this.trouble.onUnanswered(toRpcFailure(error));
+      this.trouble.onNonce(toRpcFailure(error));
       this.#expireQueue();
     }
     this.#askedAt = clock.monotonic();

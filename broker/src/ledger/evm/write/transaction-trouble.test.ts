@@ -180,13 +180,29 @@ it("names the price that the pool asks for in place of a transaction that exceed
   expect(sender.trouble.find()).toMatch(/nonce 0 .*: replacement transaction underpriced.*fees and feeMaxGwei/);
 });
 
-it("names no refusal that concerns only one transaction", async () => {
+it("names a refusal in unknown words for five minutes, since it may concern one transaction and nobody may send another one", async () => {
   const world = new SenderWorld({ deadlineMs });
-  world.node.refusal = new Error("oversized data");
+  const { node, clock, sender } = world;
+  node.refusal = new Error("odd");
   await world.send(1);
-  await world.clock.advance(10 * deadlineMs);
-  expect(world.sender.trouble.find()).toBeUndefined();
+  await clock.advance(299_000);
+  expect(sender.trouble.find()).toContain("odd. Check");
+  await clock.advance(1_000);
+  expect(sender.trouble.find()).toBeUndefined();
 });
+
+it.each(["oversized data", "execution reverted"])(
+  "names no refusal that concerns only one transaction: %s",
+  async (words) => {
+    const world = new SenderWorld({ deadlineMs });
+    world.node.refusal = new Error(words);
+    await world.send(1);
+    await world.clock.advance(1000);
+    expect(world.sender.trouble.find()).toBeUndefined();
+    await world.clock.advance(10 * deadlineMs);
+    expect(world.sender.trouble.find()).toBeUndefined();
+  },
+);
 
 /** A sender with one transaction, which waits in the pool. */
 async function startWorld() {

@@ -1,6 +1,6 @@
-import { BrokerError } from "@stele/wire";
+import { BrokerError, isBrokerError } from "@stele/wire";
 import type { Clock } from "../../../ports/clock.ts";
-import { isFullPool, isUnanswered, RpcFailure, toBrokerError, toReadError } from "../endpoint/rpc-failure.ts";
+import { isFullPool, isRevert, isUnanswered, RpcFailure, toBrokerError, toReadError } from "../endpoint/rpc-failure.ts";
 import type { InFlight } from "./in-flight.ts";
 import type { PendingTransaction } from "./pending-transaction.ts";
 import type { Rejection, TransactionTooLarge } from "./transaction-state.ts";
@@ -19,36 +19,56 @@ export interface TransactionTroubleOptions {
 /** The remedy of a refusal in words that we do not know: a node may lack the method, or take no transactions of accounts that it does not list. */
 const unknownRemedy = "Check whether the endpoint takes transactions of this account";
 
+/** How long a refusal in words that we do not know counts, in milliseconds: it may concern one transaction, and nobody may send another one. */
+const unknownMs = 300_000;
+
+interface Remedy {
+  readonly reason: string;
+  /** Whether we know the words of the refusal. */
+  readonly isKnown: boolean;
+}
+
 /** Why this node's transactions are not committed, although the chain answers. */
 export class TransactionTrouble {
   readonly #options: TransactionTroubleOptions;
-  /** The newest refusal that an operator has to remedy, and the time of the first one since the last success. */
-  #refusal: { readonly since: string; readonly reason: string } | undefined;
-  /** Why the latest send, or request for the next nonce, failed at an endpoint that answers: a full pool, or a refusal to return the nonce. */
-  #obstacle: RpcFailure | undefined;
+  /** The newest refusal that an operator has to remedy, the time of the first one since the last success, and until when on the monotonic clock it counts. */
+  #refusal: { readonly since: string; readonly reason: string; readonly until: number } | undefined;
+  /** The full pool because of which the latest send failed. */
+  #fullPool: RpcFailure | undefined;
+  /** Why the endpoint refuses to return the next nonce, and since when. */
+  #nonceRefusal: { readonly since: string; readonly failure: RpcFailure } | undefined;
 
   constructor(options: TransactionTroubleOptions) {
     this.#options = options;
   }
 
-  /** Call it when a send got no answer or nobody processed it, or when the request for the next nonce failed. */
+  /** Call it when a send got no answer or nobody processed it. */
   onUnanswered(failure: RpcFailure): void {
-    this.#obstacle = isFullPool(failure) || !isUnanswered(failure) ? failure : undefined;
+    this.#fullPool = isFullPool(failure) ? failure : undefined;
+  }
+
+  /** Call it when the request for the next nonce failed; without a failure, when it succeeded. */
+  onNonce(failure?: RpcFailure): void {
+    const isRefused = failure !== undefined && !isUnanswered(failure);
+    if (failure !== undefined) this.#fullPool = undefined;
+    this.#nonceRefusal = isRefused ? { since: this.#nonceRefusal?.since ?? this.#now(), failure } : undefined;
   }
 
   /** Call it when a transaction was rejected; returns the error for its caller. A refusal that concerns only one transaction does not count. */
   onRejected(rejection: Rejection): BrokerError | TransactionTooLarge {
     const error = rejection === "unreachable" ? this.#unreachable() : rejection;
-    const reason = findRemedy(error);
-    const since = this.#refusal?.since ?? new Date(this.#options.clock.now()).toISOString();
-    if (reason !== undefined) this.#refusal = { since, reason };
+    const remedy = findRemedy(error);
+    if (remedy === undefined) return error;
+    const { reason, isKnown } = remedy;
+    const until = isKnown ? Number.POSITIVE_INFINITY : this.#options.clock.monotonic() + unknownMs;
+    this.#refusal = { since: this.#findLasting()?.since ?? this.#now(), reason, until };
     return error;
   }
 
   /** Call it when an endpoint accepted a transaction as new, or a block includes one. An endpoint whose pool is full still knows those in it. */
   onTaken(): void {
     this.#refusal = undefined;
-    this.#obstacle = undefined;
+    this.#fullPool = undefined;
   }
 
   /** The trouble in words; undefined while there is none, as far as known. */
@@ -60,21 +80,33 @@ export class TransactionTrouble {
     // The chain includes no later nonce before the lowest one.
     const [first] = late.toSorted((left, right) => (left.state.nonce ?? 0) - (right.state.nonce ?? 0));
     if (first !== undefined) return `${describe(first, clock)}: ${this.#findRefusal(first) ?? waitRemedy}`;
-    return this.#refusal && `the chain refuses transactions (since ${this.#refusal.since}): ${this.#refusal.reason}`;
+    if (this.#nonceRefusal !== undefined)
+      return `the chain refuses transactions (since ${this.#nonceRefusal.since}): ${this.#nonceRefusal.failure.message}. ${unknownRemedy}`;
+    const refusal = this.#findLasting();
+    return refusal && `the chain refuses transactions (since ${refusal.since}): ${refusal.reason}`;
   }
 
   /** Why an endpoint refused a transaction that no block has, with the remedy. A pool that has the transaction has room for it. */
   #findRefusal({ state: { refusal, reach, seenIn } }: PendingTransaction): string | undefined {
     const isTaken = reach === "taken";
-    const found = refusal ?? (isTaken ? undefined : this.#obstacle);
+    const found = refusal ?? (isTaken ? undefined : this.#fullPool);
     // An endpoint may refuse a transaction because it has it, in words that we do not know.
     if (isTaken && found?.kind === "refused") return undefined;
-    return found === undefined || seenIn !== undefined ? undefined : findRemedy(toBrokerError(found));
+    return found === undefined || seenIn !== undefined ? undefined : findRemedy(toBrokerError(found))?.reason;
+  }
+
+  #findLasting(): { readonly since: string; readonly reason: string } | undefined {
+    const isLasting = this.#refusal !== undefined && this.#options.clock.monotonic() < this.#refusal.until;
+    return isLasting ? this.#refusal : undefined;
+  }
+
+  #now(): string {
+    return new Date(this.#options.clock.now()).toISOString();
   }
 
   #unreachable(): BrokerError {
-    if (this.#obstacle === undefined) return this.#options.unreachable();
-    return isUnanswered(this.#obstacle) ? toBrokerError(this.#obstacle) : toReadError(this.#obstacle);
+    if (this.#nonceRefusal !== undefined) return toReadError(this.#nonceRefusal.failure);
+    return this.#fullPool === undefined ? this.#options.unreachable() : toBrokerError(this.#fullPool);
   }
 }
 
@@ -87,10 +119,12 @@ function describe({ at, state: { nonce, seenIn } }: PendingTransaction, clock: C
     : `block ${seenIn}, with the transaction of nonce ${nonce}, is not final ${waits}`;
 }
 
-/** A refusal that may concern all transactions, with its remedy; undefined for that of a size, and for an outage. */
-function findRemedy(error: unknown): string | undefined {
+/** A refusal that may concern all transactions, with its remedy; undefined for that of a size or by the contract, and for an error that is none. */
+function findRemedy(error: unknown): Remedy | undefined {
   if (!(error instanceof BrokerError) || !(error.cause instanceof RpcFailure)) return undefined;
   const { kind, message } = error.cause;
-  if (error.hints.length > 0) return [message, ...error.hints].join(". ");
-  return kind === "too-large" || isUnanswered(error.cause) ? undefined : `${message}. ${unknownRemedy}`;
+  if (error.hints.length > 0) return { reason: [message, ...error.hints].join(". "), isKnown: true };
+  const isOfOne = kind === "too-large" || isRevert(error.cause);
+  if (isOfOne || !isBrokerError(error, "transactionFailed")) return undefined;
+  return { reason: `${message}. ${unknownRemedy}`, isKnown: false };
 }
