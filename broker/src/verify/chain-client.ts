@@ -6,7 +6,7 @@ import type { BlockRange } from "../domain/block-range.ts";
 import { blockNumberMax } from "../domain/position.ts";
 import type { Address, Hash } from "../domain/topic.ts";
 import { EndpointAddress } from "../ledger/evm/endpoint/address.ts";
-import type { RpcLog } from "../ledger/evm/endpoint/rpc-log.ts";
+import { inOrder, isLogList, type RpcLog } from "../ledger/evm/endpoint/rpc-log.ts";
 import { isRevert, RpcFailure, toRpcFailure } from "../ledger/evm/endpoint/rpc-failure.ts";
 import { publishedSignature } from "../ledger/evm/read/parse-log.ts";
 import { askJson, type HttpRequest } from "./http.ts";
@@ -99,7 +99,7 @@ export class ChainClient {
     }
   }
 
-  /** The logs of a topic's batches in these blocks, both ends included. */
+  /** The logs of a topic's batches in these blocks, both ends included, in the order of the chain. */
   async logs(
     { registry, address }: { readonly registry: Address; readonly address: Address },
     range: BlockRange,
@@ -111,8 +111,8 @@ export class ChainClient {
       topics: [publishedSignature, `0x${address.slice(2).padStart(64, "0")}`],
     };
     const logs = await this.#ask("eth_getLogs", filter);
-    if (!Array.isArray(logs)) throw new Unverifiable(`${this.name} does not return a list of logs`);
-    return logs;
+    if (!isLogList(logs)) throw new Unverifiable(`${this.name} does not return a list of logs`);
+    return inOrder(logs);
   }
 
   async #view(address: Address, functionName: "registry" | "sequence"): Promise<`0x${string}`> {

@@ -149,6 +149,20 @@ describe("stele verify with a malicious node", () => {
     expect(asked[1]).toEqual(asked[0]);
   });
 
+  test("verifies a topic whose logs the node returns newest first, and twice", async () => {
+    const name = "verify/disordered";
+    await of.chain.open(name);
+    const batches = await of.chain.publish(name, [someEvents(2), someEvents(2)]);
+    const disordered = { chain: of.chain, topic: name, batches };
+    await using server = await serve(brokerOf(honestClaims(disordered), disordered));
+    const node = await serveNode(of.chain, undefined, (method, result) =>
+      method === "eth_getLogs" && Array.isArray(result) ? [...result.toReversed(), ...result] : result,
+    );
+    const words = ["--topic", name, "--broker", server.url, "--rpc", node.url, "--registry", of.chain.registry];
+    expect(await runVerify(words, { env: {} })).toMatchObject({ exitCode: 0, problem: "" });
+    await node.close();
+  });
+
   test("shows no key in the node's address", async () => {
     const [eventId = ""] = honestClaims(of).keys();
     const pinned = ["--registry", of.chain.registry, "-o", "json"];
