@@ -23,6 +23,15 @@ export function isLogList(value: unknown): value is readonly RpcLog[] {
 
 /** The logs in the order of the chain, each once: some chain nodes return the newest block first, or a log twice. */
 export function inOrder(logs: readonly RpcLog[]): readonly RpcLog[] {
+  // Transactions of a block without an index keep the order of the answer.
+  const places = new Map<Hash, number>();
+  for (const { transactionHash } of logs) if (!places.has(transactionHash)) places.set(transactionHash, places.size);
+  const transactionOf = (log: RpcLog): number => Number(log.transactionIndex ?? places.get(log.transactionHash));
+  /** By transaction before the index of the log: on some chains, that index begins anew with each transaction. */
+  const compare = (one: RpcLog, other: RpcLog): number =>
+    Number(one.blockNumber) - Number(other.blockNumber) ||
+    transactionOf(one) - transactionOf(other) ||
+    Number(one.logIndex) - Number(other.logIndex);
   const isAfter = (log: RpcLog, before: RpcLog | undefined): boolean =>
     before === undefined || compare(before, log) < 0;
   if (logs.every((log, index) => isAfter(log, logs[index - 1]))) return logs;
@@ -30,17 +39,14 @@ export function inOrder(logs: readonly RpcLog[]): readonly RpcLog[] {
   return sorted.filter((log, index) => !isSame(log, sorted[index - 1]));
 }
 
-/** By transaction before the index of the log: on some chains, that index begins anew with each transaction. */
-function compare(one: RpcLog, other: RpcLog): number {
-  return (
-    Number(one.blockNumber) - Number(other.blockNumber) ||
-    Number(one.transactionIndex ?? 0) - Number(other.transactionIndex ?? 0) ||
-    Number(one.logIndex) - Number(other.logIndex)
-  );
-}
-
 function isSame(one: RpcLog, other: RpcLog | undefined): boolean {
-  return other !== undefined && compare(one, other) === 0 && String(one.topics) === String(other.topics);
+  return (
+    other !== undefined &&
+    one.blockHash === other.blockHash &&
+    one.transactionHash === other.transactionHash &&
+    Number(one.logIndex) === Number(other.logIndex) &&
+    String(one.topics) === String(other.topics)
+  );
 }
 
 function isLog(value: unknown): value is RpcLog {

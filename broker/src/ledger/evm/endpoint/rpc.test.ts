@@ -116,8 +116,26 @@ test("returns logs in the order of the chain, each once, whatever order and repe
   }
 });
 
-test("keeps two logs of one place that differ", async () => {
-  const log = { address, data: "0x", blockHash: hash, transactionHash: hash, blockNumber: "0x1", logIndex: "0x0" };
-  const logs = [1, 2].map((batch) => ({ ...log, topics: [`0x${batch}`] }));
+test("keeps the order of a block's transactions without indexes, and puts the logs of each in order", async () => {
+  const logs = [
+    ["0xa", "0x1", "0x5"],
+    ["0xa", "0x1", "0x6"],
+    ["0xb", "0x1", "0x0"], // This chain counts the logs of each transaction.
+    ["0xb", "0x1", "0x1"],
+    ["0xc", "0x2", "0x0"],
+  ].map(([transactionHash, blockNumber, logIndex]) => {
+    return { address, topics: ["0x1"], data: "0x", blockHash: hash, transactionHash, blockNumber, logIndex };
+  });
+  const [a5, a6, b0, b1, c0] = logs;
+  for (const answer of [logs, [c0, a6, a5, b1, b0], [a5, b0, a6, a5, b1, c0]]) {
+    const rpc = new Rpc({ request: async () => answer });
+    expect(await rpc.logsOf(hash, filter)).toEqual(logs);
+  }
+});
+
+test.each(["topics", "blockHash", "transactionHash"])("keeps two logs of one place whose %s differ", async (field) => {
+  const place = { blockNumber: "0x1", transactionIndex: "0x0", logIndex: "0x0" };
+  const log = { address, topics: ["0x0"], data: "0x", blockHash: hash, transactionHash: hash, ...place };
+  const logs = [1, 2].map((other) => ({ ...log, [field]: field === "topics" ? [`0x${other}`] : `0x${other}` }));
   expect(await new Rpc({ request: async () => logs }).logsOf(hash, filter)).toEqual(logs);
 });

@@ -43,7 +43,9 @@ export class BlockLogs {
   async #readWithoutRefusals(block: BlockRef, isPromised?: boolean): Promise<readonly RpcLog[]> {
     const { account: sender } = this.#options;
     const ours = await this.#ask(block, { signatures: refusalSignatures, sender });
-    return inOrder([...ours, ...(await this.#readChanges(block, changeSignatures, isPromised))]);
+    const logs = [...ours, ...(await this.#readChanges(block, changeSignatures, isPromised))];
+    // The order of several answers says nothing. Without indexes of transactions, that of the logs is the best guess.
+    return inOrder(logs.toSorted((left, right) => Number(left.logIndex) - Number(right.logIndex)));
   }
 
   /** Logs of these signatures; one signature at a time if the endpoint refuses all at once. */

@@ -60,6 +60,19 @@ test("rejects logs of a range from a chain node that lacks the last block of the
   expect((await reader.read(range))?.blocks.flatMap(({ entries }) => entries)).toHaveLength(16);
 });
 
+test("rejects logs of a range if one of them is of another block of the same number", async () => {
+  const { node, rpc, reader } = createReader(400);
+  const after = await rpc.header(0);
+  const range = { after, to: 400, blocksMax: 16, head: 400, header: undefined, ended: unaborted };
+  const { requestAll } = node;
+  node.requestAll = async (calls) => {
+    const [header, logs] = await requestAll.call(node, calls);
+    const [first, ...others] = logs as readonly [object]; // Each block has one log.
+    return [header, [first, { ...first, blockHash: after.hash }, ...others]];
+  };
+  await expect(reader.read(range)).rejects.toThrow("block 1 changed while it was read");
+});
+
 test("pauses once for all blocks of a round whose promised logs are left out, and warns of a block that has none then", async () => {
   const { node, rpc, clock, reader, warnings } = createReader(10);
   leaveOut(node, (mark) => (mark === 1 ? 0 : mark === 7 ? 2 : 1));

@@ -216,7 +216,7 @@ export class BlockReader {
     const blocks: LedgerBlock[] = [];
     for (const [index, header] of headers.entries()) {
       const group = groups[index] ?? [];
-      if (header.hash !== group[0]?.blockHash) throw changed(header);
+      if (group.some(({ blockHash }) => blockHash !== header.hash)) throw changed(header);
       const entries = await this.#entries(group);
       if (entries.length > 0 || header.number === last) blocks.push(toBlock(header, entries));
     }
