@@ -19,6 +19,7 @@ export interface TransactionTroubleOptions {
 /** The remedy of a refusal in words that we do not know: a node may lack the method, or take no transactions of accounts that it does not list. */
 const unknownRemedy = "Check whether the endpoint takes transactions of this account";
 
+const nonceRemedy = "Use an endpoint that answers eth_getTransactionCount with the tag pending";
 /** How long a refusal in words that we do not know counts, in milliseconds: it may concern one transaction, and nobody may send another one. */
 const unknownMs = 300_000;
 
@@ -74,14 +75,16 @@ export class TransactionTrouble {
   /** The trouble in words; undefined while there is none, as far as known. */
   find(): string | undefined {
     const { clock, inFlight, deadlineMs, waitRemedy } = this.#options;
+    if (this.#nonceRefusal !== undefined) {
+      const { since, failure } = this.#nonceRefusal;
+      return `the chain does not return the signer's next nonce (since ${since}): ${failure.message}. ${nonceRemedy}`;
+    }
     const since = clock.monotonic() - deadlineMs;
     // A restart or a reorg brings back old transactions. Most are in a block, or are soon.
     const late = inFlight.all().filter(({ trackedSince }) => trackedSince <= since);
     // The chain includes no later nonce before the lowest one.
     const [first] = late.toSorted((left, right) => (left.state.nonce ?? 0) - (right.state.nonce ?? 0));
     if (first !== undefined) return `${describe(first, clock)}: ${this.#findRefusal(first) ?? waitRemedy}`;
-    if (this.#nonceRefusal !== undefined)
-      return `the chain refuses transactions (since ${this.#nonceRefusal.since}): ${this.#nonceRefusal.failure.message}. ${unknownRemedy}`;
     const refusal = this.#findLasting();
     return refusal && `the chain refuses transactions (since ${refusal.since}): ${refusal.reason}`;
   }
