@@ -1,6 +1,7 @@
+import type { ServerResponse } from "node:http";
 import { expect, it, vi } from "vitest";
 import { createDeferred } from "../../../lib/deferred.ts";
-import { type Logger, silentLogger } from "../../../lib/logger.ts";
+import { type LogFields, type Logger, silentLogger } from "../../../lib/logger.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { EndpointSet } from "./endpoint-set.ts";
 import { FakeNode } from "./testing/fake-node.ts";
@@ -73,6 +74,68 @@ it("keeps to the Retry-After of the only endpoint, and reports it, although the 
   expect(node.requests).toHaveLength(count);
   expect(set.failure()?.reason).toBe(`${node.url()}: answered HTTP 429, and asked to wait 3600 s`);
   expect(lines).not.toContain("chain endpoint answers again");
+  await set.close();
+});
+
+/** A set of one endpoint, with a clock that `pass` moves. */
+async function createTimedSet(node: FakeNode, logger: Logger = silentLogger) {
+  let now = 0;
+  const set = await createSet([node], { ...stopped, now: () => now, monotonic: () => now }, logger);
+  return { set, pass: (ms: number): void => void (now += ms) };
+}
+
+async function expectPause(set: EndpointSet, node: FakeNode): Promise<void> {
+  const count = node.requests.length;
+  await expect(set.request({ method: "eth_any" })).rejects.toMatchObject({ reach: "unreached" });
+  expect(node.requests).toHaveLength(count);
+}
+
+it("keeps to a Retry-After that comes behind another failure, and names it", async () => {
+  await using node = await FakeNode.start();
+  const { set, pass } = await createTimedSet(node);
+  const responses: ServerResponse[] = [];
+  node.exchange = (_, response) => void responses.push(response);
+  const refused = [1, 2].map(async () =>
+    expect(set.request({ method: "eth_any" })).rejects.toMatchObject({ reach: expect.stringMatching(/^un/) }),
+  );
+  await until(() => expect(responses).toHaveLength(2));
+  responses[0]?.writeHead(503).end();
+  await Promise.race(refused);
+  responses[1]?.writeHead(429, { "retry-after": "60" }).end();
+  await Promise.all(refused);
+  expect(set.failure()?.reason).toBe(`${node.url()}: answered HTTP 429, and asked to wait 60 s`);
+  pass(59_000);
+  await expectPause(set, node);
+  await set.close();
+});
+
+it("keeps to a Retry-After if an endpoint then turns out to serve another chain", async () => {
+  await using node = await FakeNode.start();
+  const { set, pass } = await createTimedSet(node);
+  const late = createDeferred<unknown>();
+  node.answer = ({ id, method }) =>
+    method === "eth_chainId" ? late.promise.then(() => ({ id, result: "0x2" })) : { id, result: node.chain.block() };
+  set.doubtChain();
+  const checking = expect(set.request({ method: "eth_any" })).rejects.toThrow("serves chain 2");
+  await until(() => expect(node.count("eth_chainId")).toBe(2));
+  askForPause(node);
+  await expect(set.request({ method: "eth_any" })).rejects.toThrow("answered HTTP 429");
+  node.exchange = undefined;
+  late.resolve(undefined);
+  await checking;
+  pass(60_000);
+  await expectPause(set, node);
+  await set.close();
+});
+
+it("names the pause in the log when it leaves an endpoint because of its Retry-After", async () => {
+  await using node = await FakeNode.start();
+  const reasons: unknown[] = [];
+  const warn = (_: string, fields: LogFields = {}): void => void reasons.push(fields["reason"]);
+  const set = await createSet([node], stopped, { ...silentLogger, warn });
+  askForPause(node);
+  await expect(set.request({ method: "eth_any" })).rejects.toThrow("answered HTTP 429");
+  expect(reasons).toEqual([`${node.url()}: answered HTTP 429, and asked to wait 3600 s`]);
   await set.close();
 });
 

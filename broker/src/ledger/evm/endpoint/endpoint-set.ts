@@ -232,7 +232,7 @@ export class EndpointSet implements EvmProvider {
     endpoint.onFailure(failure, failures);
     if (this.#isClosed) return;
     if (wasDown === undefined && endpoint.reason !== undefined) {
-      this.#options.logger.warn("chain endpoint lost", { endpoint: endpoint.name, reason: failure.message });
+      this.#options.logger.warn("chain endpoint lost", { endpoint: endpoint.name, reason: endpoint.reason });
       this.#schedulePatrol();
     }
     this.#leave();

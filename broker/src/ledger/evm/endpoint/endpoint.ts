@@ -88,7 +88,7 @@ export class Endpoint {
   onAnswer(method: string): void {
     this.#late.delete(method);
     // The request was sent before the endpoint asked for the pause.
-    if (this.#clock.monotonic() < this.#pausedUntil) return;
+    if (this.#isPaused) return;
     this.#failures = 0;
     this.#lost = 0;
     this.#heldUntil = 0;
@@ -108,16 +108,15 @@ export class Endpoint {
 
   onFailure(failure: EndpointError, failuresBefore: number): void {
     this.doubt();
+    const { message, reach, retryAfterMs } = failure;
+    if (retryAfterMs !== undefined) this.#pause(message, retryAfterMs);
     if (this.#failures > failuresBefore) return;
     this.#failures += 1;
     this.#lost += 1;
-    const { message, reach, retryAfterMs } = failure;
     const isLost = reach === "unknown" && retryAfterMs === undefined;
     if (isLost && this.#failures < failuresMax) return;
     const delayMs = backoffDelayMs(isLost ? this.#lost : this.#failures, { ...holdLimits, fraction: 0 });
-    if (retryAfterMs === undefined) return this.#hold(message, delayMs);
-    this.#pausedUntil = this.#clock.monotonic() + retryAfterMs;
-    this.#hold(`${message}, and asked to wait ${Math.ceil(retryAfterMs / 1_000)} s`, Math.max(delayMs, retryAfterMs));
+    this.#hold((this.#isPaused ? this.#reason : undefined) ?? message, delayMs);
   }
 
   /** Puts the endpoint on hold because it serves another chain. */
@@ -126,11 +125,21 @@ export class Endpoint {
     this.#hold(reason, foreignHoldMs);
   }
 
+  get #isPaused(): boolean {
+    return this.#clock.monotonic() < this.#pausedUntil;
+  }
+
+  #pause(message: string, retryAfterMs: number): void {
+    const now = this.#clock.monotonic();
+    this.#pausedUntil = Math.max(this.#pausedUntil, now + retryAfterMs);
+    this.#hold(`${message}, and asked to wait ${Math.ceil((this.#pausedUntil - now) / 1_000)} s`, 0);
+  }
+
   #hold(reason: string, delayMs: number): void {
     this.doubt();
     this.head = undefined;
     if (this.#reason === undefined) this.#downSince = this.#clock.monotonic();
     this.#reason = reason;
-    this.#heldUntil = this.#clock.monotonic() + delayMs;
+    this.#heldUntil = Math.max(this.#heldUntil, this.#pausedUntil, this.#clock.monotonic() + delayMs);
   }
 }
