@@ -3,9 +3,9 @@ import type { Address } from "../../../domain/topic.ts";
 import { type LogFields, silentLogger } from "../../../lib/logger.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
-import { BatchVerifier } from "./batch-verifier.ts";
+import { BatchVerifier, type UnverifiedBatch } from "./batch-verifier.ts";
 import { BlockReader, type Round } from "./block-reader.ts";
-import { logSignatures } from "./parse-log.ts";
+import { logSignatures, publishedSignature } from "./parse-log.ts";
 import { Rpc } from "../endpoint/rpc.ts";
 import { FakeNode } from "../testing/fake-node.ts";
 
@@ -145,15 +145,66 @@ test("an end of the reading ends the pause", async () => {
   expect(marksOf(await reading)).toEqual([1]);
 });
 
-test("lets other work run between the logs of a block once they have taken 5 ms", async () => {
+/** Verifies each batch in 6 ms, and lists what happens. */
+class SlowVerifier extends BatchVerifier implements Clock {
+  readonly seen: string[] = [];
+  readonly #clock = new VirtualClock();
+  #now = 0;
+
+  override fault(batch: UnverifiedBatch): ReturnType<BatchVerifier["fault"]> {
+    this.#now += 6;
+    this.seen.push("batch");
+    return super.fault(batch);
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  monotonic(): number {
+    return this.#now;
+  }
+
+  after(delayMs: number, action: () => void): () => void {
+    return this.#clock.after(delayMs, action);
+  }
+
+  soon(action: () => void): void {
+    setImmediate(() => {
+      if (this.seen.at(-1) !== "turn") this.seen.push("turn");
+      action();
+    });
+  }
+}
+
+test("lets other work run between two batches, of one block or of two, once they have taken 5 ms", async () => {
+  const node = new FakeNode(registry);
+  node.seal([1, 2, 3]);
+  node.seal([4]);
+  const { request } = node;
+  node.request = async (call) => {
+    const answer = await request.call(node, call);
+    if (call.method !== "eth_getLogs") return answer;
+    const logs = answer as readonly { readonly topics: readonly string[] }[]; // The node's own.
+    return logs.map((log) => ({ ...log, topics: [publishedSignature, ...log.topics.slice(1)] }));
+  };
+  const rpc = new Rpc(node);
+  const slow = new SlowVerifier();
+  const options = { rpc, clock: slow, logger: silentLogger, registry, account: registry };
+  const reader = new BlockReader({ ...options, verifier: slow });
+  const range = { after: await rpc.header(0), to: 2, blocksMax: 16, head: 2, header: undefined, ended: unaborted };
+  await reader.read(range);
+  expect(slow.seen).toEqual(["batch", "turn", "batch", "turn", "batch", "turn", "batch"]);
+});
+
+test("lets other work run between batches that are read again", async () => {
   const node = new FakeNode(registry);
   node.seal([1, 2, 3, 4]);
-  const rpc = new Rpc(node);
+  const clock = new VirtualClock();
   let now = 0;
   let turns = 0;
-  const clock = new VirtualClock();
   const slow: Clock = {
-    now: () => clock.now(),
+    now: () => now,
     monotonic: () => (now += 6),
     after: (delayMs, action) => clock.after(delayMs, action),
     soon: (action) => {
@@ -162,8 +213,8 @@ test("lets other work run between the logs of a block once they have taken 5 ms"
     },
   };
   const verifier = new BatchVerifier();
-  const reader = new BlockReader({ rpc, clock: slow, logger: silentLogger, registry, account: registry, verifier });
-  const range = { after: await rpc.header(0), to: 1, blocksMax: 16, head: 1, header: undefined, ended: unaborted };
-  expect(marksOf(await reader.read(range))).toEqual([1, 2, 3, 4]);
+  const options = { rpc: new Rpc(node), clock: slow, logger: silentLogger, registry, account: registry };
+  const places = [0, 1, 2, 3].map((logIndex) => ({ blockNumber: 1, logIndex }));
+  await new BlockReader({ ...options, verifier }).readCommitted(places, unaborted);
   expect(turns).toBeGreaterThan(3);
 });

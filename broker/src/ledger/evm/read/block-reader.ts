@@ -3,7 +3,7 @@ import { mapInChunks } from "../../../lib/chunks.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { pause } from "../../../lib/pause.ts";
 import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
-import { inSlices, TimeSlices } from "../../../lib/time-slices.ts";
+import { TimeSlices } from "../../../lib/time-slices.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { BatchPlace, BlockRef, CommittedBatch, LedgerBlock, LedgerEntry } from "../../../ports/ledger.ts";
 import type { BatchVerifier } from "./batch-verifier.ts";
@@ -78,10 +78,10 @@ export class BlockReader {
   constructor(options: BlockReaderOptions) {
     this.#options = options;
     this.#blockLogs = new BlockLogs(options);
-    this.#committed = new CommittedReader({ ...options, blockLogs: this.#blockLogs });
+    this.#slices = new TimeSlices(options.clock);
+    this.#committed = new CommittedReader({ ...options, blockLogs: this.#blockLogs, slices: this.#slices });
     this.#bloom = new LogBloom(options.registry, logSignatures);
     this.#leftOut = new ReportedTrouble(options.logger, "promised logs not returned");
-    this.#slices = new TimeSlices(options.clock);
   }
 
   /** Reads blocks of a chain without reorgs. @throws RpcFailure. */
@@ -231,10 +231,11 @@ export class BlockReader {
   /** Lets other work run between the verifications of two batches: anyone can fill a block with long ones. */
   async #entries(logs: readonly ContractLog[]): Promise<LedgerEntry[]> {
     const entries: LedgerEntry[] = [];
-    await inSlices(logs, this.#slices, (log) => {
+    for (const log of logs) {
+      await this.#slices.pause(); // Also before the first one: another block's may have used up the slice.
       const entry = this.#entry(log);
       if (entry !== undefined) entries.push(entry);
-    });
+    }
     return entries;
   }
 

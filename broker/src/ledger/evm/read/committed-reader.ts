@@ -1,7 +1,7 @@
 import type { BlockRange } from "../../../domain/block-range.ts";
 import type { Address } from "../../../domain/topic.ts";
 import { untilAborted } from "../../../lib/until-aborted.ts";
-import { createLoopSlices } from "../../../lib/system/loop-slices.ts";
+import type { Pauses } from "../../../lib/time-slices.ts";
 import type { BatchPlace, CommittedBatch } from "../../../ports/ledger.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
 import { RpcFailure } from "../endpoint/rpc-failure.ts";
@@ -19,13 +19,13 @@ export interface CommittedReaderOptions {
   readonly rpc: Rpc;
   readonly registry: Address;
   readonly blockLogs: BlockLogs;
+  /** Lets other work run between the verifications of two batches. */
+  readonly slices: Pauses;
 }
 
 /** Reads batches of known places again, with at most one header per request. */
 export class CommittedReader {
   readonly #options: CommittedReaderOptions;
-  /** Lets other work run between the verifications of two batches. */
-  readonly #slices = createLoopSlices();
 
   constructor(options: CommittedReaderOptions) {
     this.#options = options;
@@ -39,7 +39,7 @@ export class CommittedReader {
       for await (const log of this.#readAll(places, signal)) {
         if (signal.aborted) break;
         if (!wanted.has(keyOf(log))) continue;
-        await this.#slices.pause();
+        await this.#options.slices.pause();
         const batch = this.#toBatch(log);
         if (batch !== undefined) found.push(batch);
       }
