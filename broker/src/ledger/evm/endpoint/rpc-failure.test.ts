@@ -2,7 +2,7 @@ import { BrokerError } from "@stele/wire";
 import { HttpRequestError, RpcRequestError, TimeoutError, TransactionRejectedRpcError } from "viem";
 import { expect, test } from "vitest";
 import { EndpointError } from "./endpoint-error.ts";
-import { isRevert, toBrokerError, toRpcFailure, toSendFailure } from "./rpc-failure.ts";
+import { isRevert, toBrokerError, toReadError, toRpcFailure, toSendFailure } from "./rpc-failure.ts";
 
 const rpcError = (code: number, message: string): Error => Object.assign(new Error(message), { code });
 const body = { method: "eth_sendRawTransaction", params: ["0x"] };
@@ -106,6 +106,13 @@ test("returns a code of the catalogue to the caller, without the endpoint's mess
   ]);
   const known = new BrokerError("topicNotExist");
   expect(toBrokerError(known)).toBe(known);
+});
+
+test("answers 200205 with the words of a refused read, but 200000 without its words for any other error", () => {
+  const refused = toReadError(toRpcFailure(rpcError(-32000, "missing trie node")));
+  expect(refused).toMatchObject({ code: 200205, message: expect.stringContaining("missing trie node") });
+  const fault = toReadError(new TypeError("cannot read x of undefined"));
+  expect(fault).toMatchObject({ code: 200000, message: "unknown error" });
 });
 
 test("shortens a message of 10,000 characters to fewer than 400", () => {

@@ -162,10 +162,14 @@ export function toBrokerError(error: unknown): BrokerError {
   return new BrokerError("transactionFailed", { details: failure.kind, hints, cause: failure });
 }
 
-/** The error for a caller whose call needs something that could not be read: whatever the endpoint answered, a later attempt may succeed. */
+/**
+ * The error for a caller whose call needs something that could not be read: whatever the endpoint answered, a later attempt may succeed. Any other error is
+ * a fault of the broker, or an answer that it cannot decode: its text is not for callers.
+ */
 export function toReadError(error: unknown): BrokerError {
   if (error instanceof BrokerError) return error;
-  return new BrokerError("chainUnreachable", { details: toRpcFailure(error).message, cause: error });
+  if (!(error instanceof RpcFailure)) return new BrokerError("unknown", { cause: error });
+  return new BrokerError("chainUnreachable", { details: error.message, cause: error });
 }
 
 function kindOf(code: number | undefined, text: string): RpcFailureKind {
