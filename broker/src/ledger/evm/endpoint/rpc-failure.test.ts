@@ -51,6 +51,8 @@ test.each([
   ["geth", rpcError(-32000, "insufficient funds for gas * price + value"), "insufficient-funds"],
   ["besu", rpcError(-32004, "Upfront cost exceeds account balance"), "insufficient-funds"],
   ["geth", rpcError(-32005, "query returned more than 10000 results"), "range-refused"],
+  ["a gateway", rpcError(-32602, "query returned more than 10,000 results"), "range-refused"],
+  ["a gateway", rpcError(-32602, "eth_getLogs range is limited to 10000 blocks"), "range-refused"],
   ["besu", rpcError(-32000, "Requested range exceeds maximum range limit"), "range-refused"],
   ["a gateway", rpcError(-32602, "Log response size exceeded."), "range-refused"],
   ["stele", rpcError(-32003, "response too large"), "range-refused"],

@@ -61,7 +61,7 @@ const wordings: readonly (readonly [RpcFailureKind, RegExp])[] = [
   ["insufficient-funds", /insufficient ?(funds|balance)|upfront cost exceeds|up-front cost/i],
   [
     "range-refused",
-    /blocks? range|range (is )?too|ranges over|limited to .*range|max(imum)? (range|results)|too many (blocks|logs|results)|more than \d+ (results|logs|blocks)|at most [\d,]+ blocks|number of requested blocks|blocks distance|response (size|too large)|query must be smaller|limit exceeded|exceed.*(limit|range)|query timeout/i,
+    /blocks? range|range (is )?(too|limited)|ranges over|limited to .*range|max(imum)? (range|results)|too many (blocks|logs|results)|more than [\d,]+ (results|logs|blocks)|at most [\d,]+ blocks|number of requested blocks|blocks distance|response (size|too large)|query must be smaller|limit exceeded|exceed.*(limit|range)|query timeout/i,
   ],
 ];
 
