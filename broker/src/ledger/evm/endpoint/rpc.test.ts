@@ -29,6 +29,8 @@ test("names the method in the message of a refusal, but not in that of a lost co
     kind: "unsupported",
     message: "eth_gasPrice: method not found",
   });
+  const sending = new Rpc({ request: () => Promise.reject(refused) }).sendRaw(new Uint8Array(1));
+  await expect(sending).rejects.toMatchObject({ message: "eth_sendRawTransaction: method not found" });
   const lost = new EndpointError("http://a: no answer", { reach: "unknown" });
   await expect(priceFrom(lost)).rejects.toMatchObject({ kind: "connection", message: "http://a: no answer" });
 });
@@ -81,6 +83,17 @@ test.each(["status", "blockNumber", "blockHash", "logs"])(
 );
 
 const filter = { address, signatures: [] };
+
+test("names the method whose answer is odd, also in a batch", async () => {
+  const rpc = new Rpc({ request: async () => "0x", requestAll: async () => [header, null] });
+  await expect(rpc.gasPrice()).rejects.toThrow("eth_gasPrice: the endpoint returned no amount");
+  await expect(rpc.chainId()).rejects.toThrow("eth_chainId: the endpoint returned no number");
+  await expect(rpc.receipt(hash)).rejects.toThrow("eth_getTransactionReceipt: the endpoint returned no receipt");
+  await expect(rpc.header(1)).rejects.toThrow("eth_getBlockByNumber: the endpoint returned no block");
+  await expect(rpc.logs({ from: 1, to: 1 }, filter)).rejects.toThrow(
+    "eth_getLogs: the endpoint returned no list of logs",
+  );
+});
 
 test.each([null, {}, "0x", [null], [{ address, topics: [], data: "0x" }]])(
   "throws RpcFailure if the answer to a request for logs is %j",

@@ -121,24 +121,24 @@ export class Rpc {
   }
 
   async chainId(): Promise<number> {
-    return toCount(await this.#ask<unknown>("eth_chainId"));
+    return this.#request({ method: "eth_chainId" }, toCount);
   }
 
   /** Callers know that the chain has the block: an endpoint without it may have deleted it. @throws RpcFailure if no endpoint has it. */
   async header(tag: number | "latest"): Promise<Header> {
     const params = [toTag(tag), false];
-    return readHeader(await this.#request({ method: "eth_getBlockByNumber", params, isPromised: true }));
+    return this.#request({ method: "eth_getBlockByNumber", params, isPromised: true }, readHeader);
   }
 
   /** Undefined if there is no such block yet. */
   async findHeader(tag: number | "safe" | "finalized"): Promise<Header | undefined> {
-    const block = await this.#ask<unknown>("eth_getBlockByNumber", toTag(tag), false);
-    return block === null ? undefined : readHeader(block);
+    const call = { method: "eth_getBlockByNumber", params: [toTag(tag), false] };
+    return this.#request(call, (block) => (block === null ? undefined : readHeader(block)));
   }
 
   /** Logs of one block. @throws RpcFailure if the endpoint lacks the block. */
   async logsOf(blockHash: Hash, filter: LogFilter): Promise<readonly RpcLog[]> {
-    return readLogs(await this.#request(toLogsCall({ blockHash }, filter)));
+    return this.#request(toLogsCall({ blockHash }, filter), readLogs);
   }
 
   /**
@@ -151,12 +151,12 @@ export class Rpc {
   ): Promise<{ readonly logs: readonly RpcLog[]; readonly end: Header | undefined }> {
     const call = toLogsCall({ fromBlock: toQuantity(range.from), toBlock: toQuantity(range.to) }, filter);
     const { provider } = this;
-    if (provider.requestAll === undefined) return { logs: readLogs(await this.#request(call)), end: undefined };
+    if (provider.requestAll === undefined) return { logs: await this.#request(call, readLogs), end: undefined };
     // The header comes first: otherwise a chain node could return too few logs, then receive the last block, then return its header.
     const calls = [{ method: "eth_getBlockByNumber", params: [toQuantity(range.to), false] }, call];
     const [block, logs] = (await classified(async () => provider.requestAll?.(calls, range.to), "eth_getLogs")) ?? [];
-    const end = readHeader(block);
-    if (end.number === range.to) return { logs: readLogs(logs), end };
+    const end = await classified(async () => readHeader(block), "eth_getBlockByNumber");
+    if (end.number === range.to) return { logs: await classified(async () => readLogs(logs), call.method), end };
     throw new RpcFailure("refused", "the endpoint returned another block", { cause: block });
   }
 
@@ -167,8 +167,7 @@ export class Rpc {
 
   /** Undefined for a transaction that is in no block, as far as the endpoint knows. */
   async receipt(hash: Hash): Promise<Receipt | undefined> {
-    const receipt = await this.#ask<RawReceipt | null>("eth_getTransactionReceipt", hash);
-    return receipt === null || receipt.blockNumber === null ? undefined : readReceipt(receipt);
+    return this.#request({ method: "eth_getTransactionReceipt", params: [hash] }, findReceipt);
   }
 
   /**
@@ -177,7 +176,7 @@ export class Rpc {
    */
   async knows(hash: Hash, { isSent = false } = {}): Promise<boolean> {
     const call = { method: "eth_getTransactionByHash", params: [hash], isPromised: isSent };
-    return (await this.#request(call)) !== null;
+    return this.#request(call, (transaction) => transaction !== null);
   }
 
   async call(request: CallRequest, tag: number | "latest" = "latest"): Promise<Hex> {
@@ -194,11 +193,11 @@ export class Rpc {
 
   /** In wei. */
   async balance(address: Address): Promise<bigint> {
-    return toAmount(await this.#ask<unknown>("eth_getBalance", address, "latest"));
+    return this.#request({ method: "eth_getBalance", params: [address, "latest"] }, toAmount);
   }
 
   async transactionCount(address: Address, tag: number | "latest" | "pending"): Promise<number> {
-    return toCount(await this.#ask<unknown>("eth_getTransactionCount", address, toTag(tag)));
+    return this.#request({ method: "eth_getTransactionCount", params: [address, toTag(tag)] }, toCount);
   }
 
   /** The transaction in this block that used the sender's nonce; undefined if there is none. */
@@ -213,17 +212,17 @@ export class Rpc {
   }
 
   async estimateGas(request: CallRequest): Promise<number> {
-    return toCount(await this.#ask<unknown>("eth_estimateGas", request));
+    return this.#request({ method: "eth_estimateGas", params: [request] }, toCount);
   }
 
   async gasPrice(): Promise<bigint> {
-    return toAmount(await this.#ask<unknown>("eth_gasPrice"));
+    return this.#request({ method: "eth_gasPrice" }, toAmount);
   }
 
   /** The tip that the endpoint suggests, in wei per gas; undefined if the answer is an error or no number, as from endpoints without the method. */
   async tip(): Promise<bigint | undefined> {
     try {
-      return toAmount(await this.#ask<unknown>("eth_maxPriorityFeePerGas"));
+      return await this.#request({ method: "eth_maxPriorityFeePerGas" }, toAmount);
     } catch (error) {
       if (error instanceof RpcFailure && !isUnanswered(error)) return undefined;
       throw error;
@@ -232,33 +231,39 @@ export class Rpc {
 
   async sendRaw(raw: Uint8Array): Promise<void> {
     const { provider } = this;
+    const method = "eth_sendRawTransaction";
     try {
       if (provider.submit !== undefined) await provider.submit(raw);
-      else await provider.request({ method: "eth_sendRawTransaction", params: [toHex(raw)] });
+      else await provider.request({ method, params: [toHex(raw)] });
     } catch (error) {
-      throw toSendFailure(error);
+      const failure = toSendFailure(error);
+      throw provider.submit === undefined ? named(failure, method) : failure;
     }
   }
 
   async #ask<T>(method: string, ...params: readonly unknown[]): Promise<T> {
-    return (await this.#request({ method, params })) as T; // The caller names the type that the method's specification gives.
+    return this.#request({ method, params }, (answer) => answer as T); // The caller names the type that the method's specification gives.
   }
 
-  async #request(call: RpcCall): Promise<unknown> {
-    return classified(async () => this.provider.request(call), call.method);
+  async #request<T>(call: RpcCall, read: (answer: unknown) => T): Promise<T> {
+    return classified(async () => read(await this.provider.request(call)), call.method);
   }
 }
 
-/** Names the method of a refused request: "method not found" alone tells an operator nothing. */
 async function classified<T>(ask: () => Promise<T>, method?: string): Promise<T> {
   try {
     return await ask();
   } catch (error) {
     const failure = toRpcFailure(error);
-    if (method === undefined || isUnanswered(failure)) throw failure;
-    const { kind } = method === "eth_getLogs" ? failure : withoutRange(failure);
-    throw new RpcFailure(kind, `${method}: ${failure.message}`, { cause: failure.cause });
+    if (method === undefined) throw failure;
+    throw named(method === "eth_getLogs" ? failure : withoutRange(failure), method);
   }
+}
+
+/** Names the method of a refused request, or of one with an odd answer: "method not found" alone tells an operator nothing. */
+function named(failure: RpcFailure, method: string): RpcFailure {
+  if (isUnanswered(failure)) return failure;
+  return new RpcFailure(failure.kind, `${method}: ${failure.message}`, { cause: failure.cause });
 }
 
 interface RawReceipt {
@@ -270,8 +275,10 @@ interface RawReceipt {
   readonly logs: readonly RpcLog[];
 }
 
-/** @throws RpcFailure if `raw` lacks the block, the status or the logs, which a later answer may have. */
-function readReceipt(raw: RawReceipt): Receipt {
+/** Undefined for a transaction that is in no block. @throws RpcFailure if the receipt lacks the block, the status or the logs, which a later one may have. */
+function findReceipt(answer: unknown): Receipt | undefined {
+  const raw = answer as RawReceipt | null; // The fields are checked below.
+  if (raw === null || raw.blockNumber === null) return undefined;
   const { blockHash, blockNumber, status, gasUsed, logs } = raw;
   const isReceipt = isHex(blockHash) && isQuantity(blockNumber) && isQuantity(status) && Array.isArray(logs);
   if (!isReceipt) throw new RpcFailure("refused", "the endpoint returned no receipt", { cause: raw });

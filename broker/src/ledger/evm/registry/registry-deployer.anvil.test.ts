@@ -187,7 +187,9 @@ it("reports a deployment refused for its fee, and the next start offers the curr
   const ledger = harness.createLedger({ memory, journal: new TestJournal() });
   await expect(ledger.start()).rejects.toMatchObject({
     code: 200202,
-    message: expect.stringContaining("the registry's deployment was refused: max fee per gas less than"),
+    message: expect.stringContaining(
+      "the registry's deployment was refused: eth_sendRawTransaction: max fee per gas less than",
+    ),
   });
   await ask("anvil_setNextBlockBaseFeePerGas", "0x2540be40000");
   await ask("anvil_mine", "0x1");

@@ -50,7 +50,7 @@ it("names a refusal that an operator has to remedy, until the endpoint accepts a
   await clock.advance(10 * deadlineMs);
   expect(sender.unfinished).toBe(0);
   expect(sender.trouble.find()).toMatch(
-    /^the chain refuses transactions \(since .*Z\): insufficient funds for gas .*Give the signer's account a balance/,
+    /^the chain refuses transactions \(since .*Z\): eth_sendRawTransaction: insufficient funds for gas .*Give the signer's account a balance/,
   );
   node.refusal = undefined;
   await world.send(1);
@@ -83,7 +83,7 @@ it("names why the chain refuses a transaction that it lost, and that all later o
   node.refusal = new Error("insufficient funds for gas * price + value");
   await clock.advance(2 * deadlineMs);
   expect(sender.trouble.find()).toMatch(
-    /^no block has the transaction with nonce 0 \(since .*Z\), .*: insufficient funds for gas .*Give the signer's account a balance/,
+    /^no block has the transaction with nonce 0 \(since .*Z\), .*: eth_sendRawTransaction: insufficient funds for gas .*Give the signer's account a balance/,
   );
 });
 
