@@ -41,19 +41,20 @@ export function findCount(quantity: unknown): number | undefined {
   return Number.isSafeInteger(count) ? count : undefined;
 }
 
-export function findError(answer: RawAnswer, address: EndpointAddress): RpcAnswerError | undefined {
+export function findError(answer: RawAnswer, address: EndpointAddress, method?: string): RpcAnswerError | undefined {
   const { error } = answer;
   if (typeof error !== "object" || error === null) return undefined;
   const { code, message, data } = error as { code?: unknown; message?: unknown; data?: unknown }; // Checked below.
   return new RpcAnswerError(address.scrub(typeof message === "string" ? message : "an error without a message"), {
     code: typeof code === "number" ? code : 0,
     data: typeof data === "string" ? address.scrub(data) : data,
+    method,
   });
 }
 
 /** The result in an answer (JSON-RPC 2.0, section 5). @throws RpcAnswerError if the answer has an error; EndpointError if it has neither. */
-export function readAnswer(answer: RawAnswer | undefined, address: EndpointAddress): unknown {
-  const error = answer === undefined ? undefined : findError(answer, address);
+export function readAnswer(answer: RawAnswer | undefined, address: EndpointAddress, method?: string): unknown {
+  const error = answer === undefined ? undefined : findError(answer, address, method);
   if (error !== undefined) throw error;
   if (answer !== undefined && "result" in answer) return answer["result"];
   throw new EndpointError(`${address.name}: the answer is not JSON-RPC`, { reach: "unknown" });

@@ -31,10 +31,13 @@ export class RpcAnswerError extends Error {
   override readonly name = "RpcAnswerError";
   readonly code: number;
   readonly data: unknown;
+  /** The method of the request, if the error is the answer to one request. */
+  readonly method: string | undefined;
 
-  constructor(message: string, { code, data }: { readonly code: number; readonly data?: unknown }) {
+  constructor(message: string, { code, data, method }: Pick<RpcAnswerError, "code"> & Partial<RpcAnswerError>) {
     super(message);
     this.code = code;
     this.data = data;
+    this.method = method;
   }
 }

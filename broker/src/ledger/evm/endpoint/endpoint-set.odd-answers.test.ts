@@ -43,6 +43,24 @@ it("leaves a lagging endpoint even if another endpoint returns no block number",
   await set.close();
 });
 
+it.each([
+  ["over HTTP", "http", true],
+  ["over HTTP without batches", "http", false],
+  ["over WebSocket", "ws", true],
+] as const)("names the method that an endpoint refuses among several, %s", async (_, scheme, takesBatches) => {
+  await using node = await FakeNode.start();
+  node.takesBatches = takesBatches;
+  const set = new EndpointSet({ addresses: [node.url(scheme)], clock: new FastClock(25), logger: silentLogger });
+  await set.request({ method: "eth_any" });
+  const filter = { address: `0x${"11".repeat(20)}`, signatures: [] } as const;
+  for (const refused of ["eth_getBlockByNumber", "eth_getLogs"]) {
+    node.answer = ({ id, method }) =>
+      method === refused ? { id, error: { code: -32000, message: "odd" } } : { id, result: node.chain.answer(method) };
+    await expect(new Rpc(set).logs({ from: 1, to: 2 }, filter)).rejects.toMatchObject({ message: `${refused}: odd` });
+  }
+  await set.close();
+});
+
 it("uses an endpoint that returned no chain id as soon as it returns the right one", async () => {
   await using first = await FakeNode.start();
   await using second = await FakeNode.start();

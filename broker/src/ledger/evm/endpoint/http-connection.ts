@@ -24,6 +24,11 @@ const connectionsMax = 64;
 const sendsMax = 32;
 /** Geth's error code for the calls of a batch whose answers together exceed geth's size limit. */
 const batchTooLongCode = -32003;
+interface Message extends RpcCall {
+  readonly jsonrpc: "2.0";
+  readonly id: number;
+}
+
 /** How long `requestAll` sends single requests after the endpoint refused a batch, in milliseconds. Then it tries a batch again. */
 const singlesMs = 600_000;
 /** Statuses with which endpoints refuse batches. 500 is not one of them, since it may have any cause. */
@@ -68,7 +73,7 @@ export class HttpConnection implements Connection {
   async request(call: RpcCall): Promise<unknown> {
     const signal = AbortSignal.timeout(this.#timeoutMs);
     const post = async (): Promise<unknown> =>
-      this.#post(this.#toMessage(call), { signal, read: (response, text) => this.#read(response, text) });
+      this.#post(this.#toMessage(call), { signal, read: (response, text) => this.#read(response, text, call.method) });
     if (call.method !== "eth_sendRawTransaction") return post();
     const answer = await this.#sends.run(post, signal);
     if (answer === undefined) throw this.#late();
@@ -78,12 +83,11 @@ export class HttpConnection implements Connection {
   /** One batch in one POST (JSON-RPC 2.0, section 6), so that one chain node answers; single requests if the endpoint refuses batches. */
   async requestAll(calls: readonly RpcCall[]): Promise<readonly unknown[]> {
     const messages = calls.map((call) => this.#toMessage(call));
-    const ids = messages.map(({ id }) => id);
     const mayBatch = this.#clock.monotonic() >= this.#singlesUntil;
     const results = mayBatch
       ? await this.#post(messages, {
           signal: AbortSignal.timeout(this.#timeoutMs),
-          read: (response, text) => this.#readBatch(response, { text, ids }),
+          read: (response, text) => this.#readBatch(response, { text, messages }),
         })
       : undefined;
     if (results !== undefined) return results;
@@ -93,7 +97,7 @@ export class HttpConnection implements Connection {
     return singles;
   }
 
-  #toMessage({ method, params = [] }: RpcCall) {
+  #toMessage({ method, params = [] }: RpcCall): Message {
     this.#id += 1;
     return { jsonrpc: "2.0", id: this.#id, method, params };
   }
@@ -136,10 +140,11 @@ export class HttpConnection implements Connection {
   /** The results of a batch; undefined if the endpoint refuses batches. */
   #readBatch(
     response: Dispatcher.ResponseData,
-    { text, ids }: { readonly text: string; readonly ids: readonly number[] },
+    { text, messages }: { readonly text: string; readonly messages: readonly Message[] },
   ): readonly unknown[] | undefined {
+    const ids = messages.map(({ id }) => id);
     const answers = response.statusCode === 200 ? parseBatch(text, ids) : undefined;
-    if (answers !== undefined) return answers.map((answer) => this.#readOfBatch(answer));
+    if (answers !== undefined) return answers.map((answer, at) => this.#readOfBatch(answer, messages[at]?.method));
     if (batchRefusals.has(response.statusCode)) return undefined;
     try {
       this.#read(response, text);
@@ -150,18 +155,18 @@ export class HttpConnection implements Connection {
     throw this.#failure("the answer to a batch is not an array", { reach: "unknown" });
   }
 
-  #readOfBatch(answer: RawAnswer | undefined): unknown {
+  #readOfBatch(answer: RawAnswer | undefined, method: string | undefined): unknown {
     if (answer !== undefined && findError(answer, this.#address)?.code === batchTooLongCode) {
       throw this.#failure("the answer exceeds the endpoint's size limit", { reach: "answer-too-long" });
     }
-    return readAnswer(answer, this.#address);
+    return readAnswer(answer, this.#address, method);
   }
 
-  #read({ statusCode, headers }: Dispatcher.ResponseData, text: string): unknown {
-    if (statusCode === 200) return readAnswer(parseObject(text), this.#address);
+  #read({ statusCode, headers }: Dispatcher.ResponseData, text: string, method?: string): unknown {
+    if (statusCode === 200) return readAnswer(parseObject(text), this.#address, method);
     if (!isOverloaded(statusCode)) {
       const answer = parseObject(text);
-      const error = answer === undefined ? undefined : findError(answer, this.#address);
+      const error = answer === undefined ? undefined : findError(answer, this.#address, method);
       if (error !== undefined) throw error;
     }
     const header = headers["retry-after"];

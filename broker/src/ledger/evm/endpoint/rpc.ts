@@ -6,6 +6,7 @@ import type { BatchStart, Outage } from "../../../ports/ledger.ts";
 import type { PushedBlock } from "../read/pushed-block.ts";
 import { findCount } from "./answer.ts";
 import type { RpcCall } from "./connection.ts";
+import { RpcAnswerError } from "./endpoint-error.ts";
 import { isUnanswered, RpcFailure, toRpcFailure, toSendFailure, withoutRange } from "./rpc-failure.ts";
 import { inOrder, isHex, isLogList, isQuantity, type RpcLog } from "./rpc-log.ts";
 
@@ -263,7 +264,9 @@ async function classified<T>(ask: () => Promise<T>, method?: string): Promise<T>
 /** Names the method of a refused request, or of one with an odd answer: "method not found" alone tells an operator nothing. */
 function named(failure: RpcFailure, method: string): RpcFailure {
   if (isUnanswered(failure)) return failure;
-  return new RpcFailure(failure.kind, `${method}: ${failure.message}`, { cause: failure.cause });
+  // A batch has several methods.
+  const refused = failure.cause instanceof RpcAnswerError ? failure.cause.method : undefined;
+  return new RpcFailure(failure.kind, `${refused ?? method}: ${failure.message}`, { cause: failure.cause });
 }
 
 interface RawReceipt {

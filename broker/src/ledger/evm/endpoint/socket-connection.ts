@@ -13,6 +13,7 @@ export interface SocketConnectionOptions extends ConnectionOptions {
 }
 
 interface Pending {
+  readonly method: string;
   readonly answer: Deferred<unknown>;
   readonly cancelTimeout: () => void;
 }
@@ -62,7 +63,7 @@ export class SocketConnection implements Connection {
     const answer = createDeferred<unknown>();
     const messagesBefore = this.#messages;
     const cancelTimeout = this.#options.clock.after(this.#timeoutMs, () => this.#onTimeout(id, messagesBefore));
-    this.#pending.set(id, { answer, cancelTimeout });
+    this.#pending.set(id, { method, answer, cancelTimeout });
     channel.send(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
     return answer.promise;
   }
@@ -149,10 +150,11 @@ export class SocketConnection implements Connection {
   }
 
   #onAnswer(id: number, message: RawAnswer): void {
+    const method = this.#pending.get(id)?.method;
     const answer = this.#settle(id);
     if (answer === undefined) return;
     try {
-      answer.resolve(readAnswer(message, this.#address));
+      answer.resolve(readAnswer(message, this.#address, method));
     } catch (error) {
       answer.reject(error);
     }
