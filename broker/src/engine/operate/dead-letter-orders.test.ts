@@ -7,6 +7,7 @@ import { noMetrics } from "../../ports/metrics.ts";
 import type { AttemptOutcome } from "../../ports/sink.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { testCaller } from "../testing/as-caller.ts";
+import { secretNamed } from "../testing/secret-named.ts";
 import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
 import { withCalls } from "../../lib/with-calls.ts";
 import type { SubscriptionOrder } from "./calls.ts";
@@ -190,6 +191,64 @@ describe("redeliver", () => {
     expect(await work).toEqual({ id, events: 0, deadLetters: { left: 0 } });
     await engine.clock.advance(1_000);
     expect(attempted()).toEqual(["1", "2", "3"]);
+  });
+
+  it("counts what it delivered if a reorg takes the other events away meanwhile", async () => {
+    const id = await withLetters({ confirmations: 0 });
+    const accepted = createDeferred<AttemptOutcome>();
+    engine.sink.receive("http://receiver/", () => accepted.promise);
+    const work = order(id, redeliver);
+    await engine.clock.settle();
+    engine.chain.cutBack(engine.chain.head - 2);
+    engine.chain.sealEmpty();
+    await engine.clock.advance(2_000);
+    accepted.resolve({ status: "accepted" });
+    expect(await work).toEqual({ id, events: 1, deadLetters: { left: 0 } });
+    expect(attempted()).toEqual(["1"]);
+  });
+
+  it("sends to the url, with the secret, that the subscription has after the wait for the time of a block", async () => {
+    const id = await withLetters();
+    await order(id, { kind: "change", change: { form: "cloudevents", secret: secretNamed("old") } });
+    const answered = createDeferred<undefined>();
+    engine.readBlock = () => answered.promise;
+    const work = order(id, redeliver);
+    await engine.clock.settle();
+    await order(id, { kind: "change", change: { url: "http://another/", secret: secretNamed("new") } });
+    answered.resolve(undefined);
+    expect(await work).toEqual({ id, events: 3, deadLetters: { left: 0 } });
+    const sent = engine.sink.attempts.map(({ subscription: { url, secret } }) => ({ url, secret }));
+    expect(sent).toEqual([1, 2, 3].map(() => ({ url: "http://another/", secret: secretNamed("new") })));
+  });
+
+  it("sends nothing if the subscription is paused during the wait for the time of a block", async () => {
+    const id = await withLetters();
+    await order(id, { kind: "change", change: { form: "cloudevents" } });
+    const answered = createDeferred<undefined>();
+    engine.readBlock = () => answered.promise;
+    const work = order(id, redeliver);
+    await engine.clock.settle();
+    await order(id, { kind: "pause" });
+    answered.resolve(undefined);
+    await expect(work).rejects.toEqual(refusal("subscriptionHeld"));
+    expect(attempted()).toEqual([]);
+  });
+
+  it("sends no event without an origin if the subscription changes to CloudEvents while the event is read", async () => {
+    const memory = createMemoryStore();
+    let reading = Promise.resolve();
+    const findBatch: typeof memory.findBatch = (...call) => reading.then(() => memory.findBatch(...call));
+    const id = await withLetters({ store: withCalls(memory, { findBatch }) });
+    outcomes.clear();
+    const read = createDeferred<void>();
+    reading = read.promise;
+    const work = order(id, redeliver);
+    await engine.clock.settle();
+    await order(id, { kind: "change", change: { form: "cloudevents" } });
+    read.resolve();
+    expect(await work).toEqual({ id, events: 0, deadLetters: { left: 3 } });
+    expect(attempted()).toEqual([]);
+    expect(await order(id, redeliver)).toMatchObject({ events: 3 });
   });
 
   it("sends no dead letter of a removed subscription to one that was made with its identifier", async () => {

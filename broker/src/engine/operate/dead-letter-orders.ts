@@ -177,14 +177,18 @@ export class DeadLetterOrders {
 
   async #attempt(letter: DeadLetter, { find, group, signals }: DeadLetterRun): Promise<AttemptOutcome> {
     const { access, events, eventIds } = this.#options;
-    const subscription = await find();
-    this.#checkRight(subscription, letter);
+    const known = await find();
+    if (!(await this.#isKept(letter))) return { status: "withheld" }; // A rollback took its event away, too.
+    this.#checkRight(known, letter);
     const event = await events.get(group, letter.eventId);
-    const origins = isCloudEvent(subscription.delivery.options)
+    const origins = isCloudEvent(known.delivery.options)
       ? [group.origins.find(event) ?? (await group.origins.load(event, signals.stopping))]
       : undefined;
-    await access.callbackTurnOf(subscription)(signals.stopping);
-    if (!(await this.#isKept(letter))) return { status: "withheld" }; // The last wait before the attempt: the others may take long.
+    await access.callbackTurnOf(known)(signals.stopping);
+    const subscription = await find(); // Both again: the waits may have taken long.
+    if (!(await this.#isKept(letter))) return { status: "withheld" };
+    // Changed to CloudEvents during the waits: they need an origin, which takes another wait.
+    if (origins === undefined && isCloudEvent(subscription.delivery.options)) return { status: "withheld" };
     const addressee = { target: toTarget(subscription), eventIds, names: access.namesFor(subscription) };
     const mayStart = (): boolean => access.mayDeliver(subscription) && access.receiverOf(subscription)(letter.topic);
     return attempt(this.#options, toNotification(addressee, [event], origins), { ...signals, mayStart });
