@@ -113,7 +113,7 @@ export class DeadLetterOrders {
 
   /**
    * Delivers in order of position. After an event that fails it tries the next one, unless the receiver is gone or asks for a pause. It stops at an event
-   * that another node has reserved, so that the events stay in order, and at one that is no dead letter any more.
+   * that another node has reserved, so that the events stay in order, and at one that was removed or changed meanwhile.
    */
   async #redeliver(due: readonly DeadLetter[], run: DeadLetterRun): Promise<Done> {
     const { clock } = this.#options;
@@ -152,7 +152,7 @@ export class DeadLetterOrders {
     return nodes.some(({ id }) => reserving.has(id));
   }
 
-  /** `gone`: the dead letter was removed meanwhile. A single node marks nothing: `#running` already prevents a second order. */
+  /** `gone`: the dead letter was removed or changed meanwhile. A single node marks nothing: `#running` already prevents a second order. */
   async #reserve(letter: DeadLetter): Promise<DeadLetter | "by another" | "gone"> {
     const reservation = await this.#findReservation();
     if (reservation === undefined) return letter;
@@ -160,7 +160,8 @@ export class DeadLetterOrders {
     const { deadLetters } = this.#options.store;
     const reserved = reserveLetter(letter, reservation);
     if (await deadLetters.replace(letter, reserved)) return reserved;
-    return (await deadLetters.find(letter.subscriptionId, letter.eventId)) === undefined ? "gone" : "by another";
+    const found = await deadLetters.find(letter.subscriptionId, letter.eventId);
+    return found !== undefined && findReservingNode(found, reservation) !== undefined ? "by another" : "gone";
   }
 
   /** Undefined for a single node. @throws BrokerError 200207. */

@@ -1,7 +1,8 @@
 import { errorCatalogue } from "@stele/wire";
 import { afterEach, describe, expect, it } from "vitest";
-import { reserveLetter } from "../../domain/dead-letter.ts";
+import { type DeadLetter, reserveLetter } from "../../domain/dead-letter.ts";
 import { parseSubscriptionId } from "../../domain/subscription.ts";
+import type { DeadLetters } from "../../ports/dead-letters.ts";
 import type { AttemptOutcome } from "../../ports/sink.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { TestCluster, type TestClusterOptions } from "../testing/test-cluster.ts";
@@ -82,17 +83,23 @@ describe("two nodes that redeliver at once", () => {
   });
 });
 
-it("a redelivery whose first dead letter goes right after it was listed ends, and is not refused", async () => {
-  const id = await startWithLetters();
-  const { deadLetters } = cluster.shared.store;
-  const list = deadLetters.list.bind(deadLetters);
-  deadLetters.list = async (...call) => {
-    const due = await list(...call);
-    await deadLetters.remove(due.slice(0, 1));
-    return due;
-  };
-  expect(await cluster.run(order(0, id, redeliver))).toEqual({ id, events: 0, deadLetters: { left: all.length - 1 } });
-});
+it.each<[string, number, (store: DeadLetters, first: DeadLetter) => Promise<unknown>]>([
+  ["goes", all.length - 1, (store, first) => store.remove([first])],
+  ["fails again at another node", all.length, (store, first) => store.replace(first, { ...first, attempts: 2 })],
+])(
+  "a redelivery whose first dead letter %s right after it was listed ends, and is not refused",
+  async (_, left, meanwhile) => {
+    const id = await startWithLetters();
+    const { deadLetters } = cluster.shared.store;
+    const list = deadLetters.list.bind(deadLetters);
+    deadLetters.list = async (...call) => {
+      const due = await list(...call);
+      for (const first of due.slice(0, 1)) await meanwhile(deadLetters, first);
+      return due;
+    };
+    expect(await cluster.run(order(0, id, redeliver))).toEqual({ id, events: 0, deadLetters: { left } });
+  },
+);
 
 it("a node refuses to discard dead letters while another redelivers them", async () => {
   const id = await startWithLetters();
