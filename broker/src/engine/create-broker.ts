@@ -389,7 +389,7 @@ class Engine implements RunningBroker {
       failures: new ReceiverFailures(this.#options.clock),
       isPaused: this.#isPaused,
       slices: this.#slices,
-      originsOf: (groupId) => this.#groups.find(groupId)?.origins,
+      originsOf: (groupId) => this.#groups.find(groupId)?.origins.createReader(),
       findMember: () => this.#cluster?.member,
       onGivenUp: (id, worker) => void this.#subscriptions.suspend(id, worker),
     });

@@ -1,4 +1,5 @@
 import { afterEach, expect, it } from "vitest";
+import type { Ledger } from "../ports/ledger.ts";
 import { testCaller } from "./testing/as-caller.ts";
 import { TestEngine } from "./testing/test-engine.ts";
 
@@ -37,18 +38,21 @@ it("a chain that gives no times delays a batch of CloudEvents once, not for the 
   expect(timesSent().at(-1)).toEqual(expect.any(Number));
 });
 
-it("a chain that quickly refuses one time leaves the other CloudEvents of a batch theirs", async () => {
-  engine = await TestEngine.start();
-  const id = await pausedWith("a", 20);
-  engine.readBlock = async () => {
-    engine.readBlock = undefined;
-    await new Promise<void>((resolve) => engine.clock.after(100, resolve));
-    throw new Error("429");
-  };
-  await order(id, "resume");
-  await engine.clock.advance(1_000);
-  expect(timesSent()).toEqual([undefined, ...Array.from({ length: 19 }, () => expect.any(Number))]);
-});
+it.each([0, 100])(
+  "a chain that refuses one time after %i ms leaves the other CloudEvents of a batch theirs",
+  async (delayMs) => {
+    engine = await TestEngine.start();
+    const id = await pausedWith("a", 20);
+    engine.readBlock = async () => {
+      engine.readBlock = undefined;
+      if (delayMs > 0) await new Promise<void>((resolve) => engine.clock.after(delayMs, resolve));
+      throw new Error("429");
+    };
+    await order(id, "resume");
+    await engine.clock.advance(1_000);
+    expect(timesSent()).toEqual([undefined, ...Array.from({ length: 19 }, () => expect.any(Number))]);
+  },
+);
 
 it("a read that hangs takes no times from events once the chain has answered a later read", async () => {
   engine = await TestEngine.start();
@@ -64,4 +68,53 @@ it("a read that hangs takes no times from events once the chain has answered a l
   await engine.publish("b", "after the recovery");
   await engine.clock.advance(100);
   expect(timesSent().at(-1)).toEqual(expect.any(Number));
+});
+
+it("a batch whose reads hang waits once although the chain answers another reader meanwhile", async () => {
+  engine = await TestEngine.start();
+  const hanging = await pausedWith("a", 20);
+  const oldHead = engine.chain.head;
+  const readBlock: Ledger["readBlock"] = (number) =>
+    number <= oldHead ? new Promise(() => {}) : Promise.resolve(engine.chain.find(number));
+  await pausedWith("b", 1).then((id) => order(id, "resume"));
+  engine.readBlock = readBlock;
+  await order(hanging, "resume");
+  for (let second = 0; second < 6; second += 1) {
+    await engine.publish("b", "a block that the chain gives");
+    await engine.clock.advance(1_000);
+  }
+  const times = timesSent();
+  expect(times.filter((time) => time === undefined)).toHaveLength(20);
+  expect(times.filter((time) => time !== undefined)).toHaveLength(7);
+});
+
+it("quick refusals of every block hold up a batch for seconds, not for each block", async () => {
+  engine = await TestEngine.start();
+  const id = await pausedWith("a", 20);
+  let reads = 0;
+  engine.readBlock = async () => {
+    reads += 1;
+    await new Promise<void>((resolve) => engine.clock.after(900, resolve));
+    throw new Error("429");
+  };
+  await order(id, "resume");
+  await engine.clock.advance(5_000);
+  expect(timesSent()).toEqual(Array.from({ length: 20 }, () => undefined));
+  expect(reads).toBe(5);
+});
+
+it("a redelivery of several dead letters waits once for a chain that hangs", async () => {
+  engine = await TestEngine.start();
+  await engine.broker.open({ topic: "a", groupId: undefined });
+  engine.readBlock = () => new Promise(() => {});
+  let status: "failed" | "accepted" = "failed";
+  engine.sink.receive("http://receiver/", () => (status === "failed" ? { status, reason: "500" } : { status }));
+  const id = await engine.subscribe("a", { options: { form: "cloudevents", onFailure: "skip", attemptsMax: 1 } });
+  await engine.publishMany("a", 3);
+  await engine.clock.advance(60_000);
+  status = "accepted";
+  const redeliver = { kind: "redeliver", eventId: undefined } as const;
+  const work = engine.broker.operator.orderSubscription(testCaller, id, { order: redeliver, isDryRun: false });
+  await engine.clock.advance(6_000);
+  expect(await work).toMatchObject({ events: 3 });
 });

@@ -11,8 +11,11 @@ import type { IndexProgress } from "./index-progress.ts";
 /** Maximum number of cached topics, and of cached block times, about 150 bytes each. A cache that grows beyond it is cleared. */
 const originsKeptMax = 10_000;
 
-/** A read without a result that takes at least this long, in milliseconds, means that the chain hangs. */
-const hangMsMin = 1_000;
+/**
+ * A reader whose reads without a result took this long together, in milliseconds, asks the chain for nothing for as long. One read that hangs until its
+ * deadline is enough.
+ */
+const patienceMs = 4_000;
 
 export interface EventOriginsParts {
   readonly ledger: Pick<Ledger, "view">;
@@ -25,53 +28,44 @@ export interface EventOriginsParts {
 
 type Placed = Pick<Event, "topic" | "blockNumber">;
 
+interface LoadOptions {
+  readonly patience: Patience;
+  readonly signal: AbortSignal;
+}
+
 /** Finds and caches the origins of a group's events. A rollback clears the cached block times. */
-export class EventOrigins implements OriginSource {
+export class EventOrigins {
   readonly #parts: EventOriginsParts;
   readonly #sources = new Map<TopicName, string>();
-  readonly #times = new Map<number, number | undefined>();
+  readonly #times = new Map<number, number>();
   #version = -1;
-  /** When the chain may be asked for a time again, in milliseconds of the monotonic clock. */
-  #askAt = 0;
-  /** When the chain last gave a time, by the same clock. */
-  #answeredAt = -1;
 
   constructor(parts: EventOriginsParts) {
     this.#parts = parts;
   }
 
-  /** Undefined if the origin must be loaded first. */
-  find({ topic, blockNumber }: Placed): EventOrigin | undefined {
-    this.#forgetOld();
-    const source = this.#sources.get(topic);
-    if (source === undefined || !this.#times.has(blockNumber)) return undefined;
-    return { source, time: this.#times.get(blockNumber) };
+  /** Each reader has its own patience: the chain may answer others, whose blocks are newer, while this one's reads hang. */
+  createReader(): OriginSource {
+    const patience = new Patience(this.#parts.clock);
+    return { find: (event) => this.#find(event), load: (event, signal) => this.#load(event, { patience, signal }) };
   }
 
-  /** If the chain does not answer, the origin has no time. @throws what the store throws. */
-  async load({ topic, blockNumber }: Placed, signal: AbortSignal): Promise<EventOrigin> {
+  #find({ topic, blockNumber }: Placed): EventOrigin | undefined {
+    this.#forgetOld();
+    const source = this.#sources.get(topic);
+    const time = this.#times.get(blockNumber);
+    return source === undefined || time === undefined ? undefined : { source, time };
+  }
+
+  async #load({ topic, blockNumber }: Placed, { patience, signal }: LoadOptions): Promise<EventOrigin> {
     const source = this.#sources.get(topic) ?? (await this.#loadSource(topic));
+    this.#forgetOld();
     const { version } = this.#parts.progress;
-    const time = await this.#readTime(blockNumber, signal);
+    const read = (): Promise<number | undefined> => untilAborted(this.#parts.times.find(blockNumber), signal);
+    const time = this.#times.get(blockNumber) ?? (await patience.run(read));
     this.#forgetOld();
     if (version === this.#parts.progress.version && time !== undefined) this.#times.set(blockNumber, time);
     return { source, time };
-  }
-
-  /**
-   * Undefined if the chain gives no time. If it hangs, nobody asks again for as long as that took: otherwise it would hold up each block of a backlog until
-   * the read's deadline. After a quick refusal, or if it has answered another read meanwhile, it may well give the next time.
-   */
-  async #readTime(blockNumber: number, signal: AbortSignal): Promise<number | undefined> {
-    const { times, clock } = this.#parts;
-    const startedAt = clock.monotonic();
-    if (startedAt < this.#askAt) return undefined;
-    const time = await untilAborted(times.find(blockNumber), signal);
-    const endedAt = clock.monotonic();
-    const tookMs = endedAt - startedAt;
-    if (time !== undefined) [this.#askAt, this.#answeredAt] = [0, endedAt];
-    else if (tookMs >= hangMsMin && this.#answeredAt < startedAt && !signal.aborted) this.#askAt = endedAt + tookMs;
-    return time;
   }
 
   async #loadSource(topic: TopicName): Promise<string> {
@@ -87,5 +81,30 @@ export class EventOrigins implements OriginSource {
     if (version !== this.#version || this.#times.size > originsKeptMax) this.#times.clear();
     if (this.#sources.size > originsKeptMax) this.#sources.clear();
     this.#version = version;
+  }
+}
+
+/** Bounds how long reads without a result hold up one reader: otherwise each block of a backlog could wait until the deadline of its read. */
+class Patience {
+  readonly #clock: Pick<Clock, "monotonic">;
+  /** How long reads without a result took. Forgotten {@link patienceMs} after the last of them. */
+  #failedMs = 0;
+  /** When the last of them ended, in milliseconds of the monotonic clock. */
+  #failedAt = 0;
+
+  constructor(clock: Pick<Clock, "monotonic">) {
+    this.#clock = clock;
+  }
+
+  /** Undefined without a read once the patience is used up. */
+  async run(read: () => Promise<number | undefined>): Promise<number | undefined> {
+    const startedAt = this.#clock.monotonic();
+    if (startedAt - this.#failedAt >= patienceMs) this.#failedMs = 0;
+    if (this.#failedMs >= patienceMs) return undefined;
+    const time = await read();
+    if (time !== undefined) return time;
+    this.#failedAt = this.#clock.monotonic();
+    this.#failedMs += this.#failedAt - startedAt;
+    return undefined;
   }
 }

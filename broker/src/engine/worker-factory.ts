@@ -17,6 +17,7 @@ const skippedLinesMax = 20;
 export interface WorkerFactoryOptions extends Omit<DeliveryWorkerOptions, "skippedLog" | "sharedRoom"> {
   readonly access: Pick<Access, "receiverOf" | "mayDeliver" | "callbackTurnOf" | "namesFor">;
   readonly feedPartsOf: (groupId: GroupId) => Omit<FeedOptions, keyof FeedRequest>;
+  /** Origins for one worker: each has its own patience with the chain. */
   readonly originsOf: (groupId: GroupId) => OriginSource | undefined;
   /** Undefined if the broker is a single node. */
   readonly findMember: () => Pick<ClusterMember, "isLive"> | undefined;

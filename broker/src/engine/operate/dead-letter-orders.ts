@@ -16,6 +16,7 @@ import type { Pauses } from "../../lib/time-slices.ts";
 import type { AttemptOutcome } from "../../ports/sink.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Access } from "../access/access.ts";
+import type { OriginSource } from "../broker.ts";
 import { type AttemptsOptions, attempt } from "../deliver/attempts.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import { toNotification, toTarget } from "../deliver/to-notification.ts";
@@ -54,6 +55,11 @@ export interface DeadLetterRun {
   readonly group: Group;
   readonly slices: Pauses;
   readonly signals: OrderSignals;
+}
+
+interface Redelivery extends DeadLetterRun {
+  /** The same for all dead letters of the order, so that a chain that hangs does not hold up each. */
+  readonly origins: OriginSource;
 }
 
 /** The result of an order. */
@@ -120,6 +126,7 @@ export class DeadLetterOrders {
     using stopping = new Deadline(clock, redeliverMsMax, run.signals.stopping);
     using aborting = new Deadline(clock, redeliverMsMax, run.signals.aborting);
     const signals = { stopping: stopping.signal, aborting: aborting.signal };
+    const origins = run.group.origins.createReader();
     let events = 0;
     let failure: DeadLettersResult["failure"];
     for (const letter of due) {
@@ -127,7 +134,7 @@ export class DeadLetterOrders {
       const reserved = await this.#reserve(letter);
       if (reserved === "by another" && letter === due[0]) throw anotherRuns();
       if (typeof reserved === "string") break;
-      const outcome = await this.#attempt(reserved, { ...run, signals }).catch((error: unknown) =>
+      const outcome = await this.#attempt(reserved, { ...run, signals, origins }).catch((error: unknown) =>
         this.#giveBack(letter, reserved).then(() => Promise.reject(error)),
       );
       if (outcome.status === "accepted") {
@@ -176,23 +183,23 @@ export class DeadLetterOrders {
     if (reserved !== letter) await this.#options.store.deadLetters.replace(reserved, letter);
   }
 
-  async #attempt(letter: DeadLetter, { find, group, signals }: DeadLetterRun): Promise<AttemptOutcome> {
+  async #attempt(letter: DeadLetter, { find, group, signals, origins }: Redelivery): Promise<AttemptOutcome> {
     const { access, events, eventIds } = this.#options;
     const known = await find();
     if (!(await this.#isKept(letter))) return { status: "withheld" }; // A rollback took its event away, too.
     this.#checkRight(known, letter);
     const event = await events.get(group, letter.eventId);
-    const origins = isCloudEvent(known.delivery.options)
-      ? [group.origins.find(event) ?? (await group.origins.load(event, signals.stopping))]
+    const found = isCloudEvent(known.delivery.options)
+      ? [origins.find(event) ?? (await origins.load(event, signals.stopping))]
       : undefined;
     await access.callbackTurnOf(known)(signals.stopping);
     const subscription = await find(); // Both again: the waits may have taken long.
     if (!(await this.#isKept(letter))) return { status: "withheld" };
     // Changed to CloudEvents during the waits: they need an origin, which takes another wait.
-    if (origins === undefined && isCloudEvent(subscription.delivery.options)) return { status: "withheld" };
+    if (found === undefined && isCloudEvent(subscription.delivery.options)) return { status: "withheld" };
     const addressee = { target: toTarget(subscription), eventIds, names: access.namesFor(subscription) };
     const mayStart = (): boolean => access.mayDeliver(subscription) && access.receiverOf(subscription)(letter.topic);
-    return attempt(this.#options, toNotification(addressee, [event], origins), { ...signals, mayStart });
+    return attempt(this.#options, toNotification(addressee, [event], found), { ...signals, mayStart });
   }
 
   /** False after a replay or a rollback, which deliver the event in order, and after the subscription was removed, even if it was made again. */

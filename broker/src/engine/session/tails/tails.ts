@@ -45,7 +45,7 @@ export class Tails {
         expiryMs: 0,
         onConnected: ({ session }) => {
           if (start === undefined) throw new Error("a tail began without a start");
-          call.onConnected(toTailSession(session, group), start, group.origins);
+          call.onConnected(toTailSession(session, group), start, group.origins.createReader());
         },
         stream: { filters: call.filters, acknowledges: false, offset: undefined, findStart },
       },
