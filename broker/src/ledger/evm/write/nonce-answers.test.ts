@@ -23,11 +23,7 @@ test.each(["0x", "", null, {}, "0xzz"])(
 test("answers with the endpoint's refusal to return the next nonce, and names it until the endpoint returns the nonce", async () => {
   const world = new SenderWorld();
   const { node, clock, sender, signer } = world;
-  const request = node.request.bind(node);
-  node.request = async (call) => {
-    if (call.params?.[1] !== "pending") return request(call);
-    throw Object.assign(new Error("pending is not supported"), { code: -32_602 });
-  };
+  const accept = refuseNextNonce(world);
   const reason = "eth_getTransactionCount: pending is not supported";
   const answer = sender.send({ ...noOp(signer.address), gas: 50_000 }, new AbortController().signal);
   const rejected = expect(answer).rejects.toMatchObject({ code: 200205, message: expect.stringContaining(reason) });
@@ -36,10 +32,37 @@ test("answers with the endpoint's refusal to return the next nonce, and names it
   expect(sender.trouble.find()).toMatch(
     /^the chain does not return the signer's next nonce \(since 2023.*Z\): eth_getTransactionCount: pending is not supported. Use an endpoint that answers/,
   );
-  node.request = request;
+  accept();
   node.refusal = new Error("oversized data");
   await world.send(1);
   expect(sender.trouble.find()).toBeUndefined();
+});
+
+test("names a refusal of the next nonce for five minutes, since nobody may publish again", async () => {
+  const world = new SenderWorld();
+  refuseNextNonce(world);
+  await world.send(1);
+  await world.clock.advance(5_000);
+  await world.clock.advance(299_000);
+  expect(world.sender.trouble.find()).toMatch(/^the chain does not return the signer's next nonce /);
+  await world.clock.advance(2_000);
+  expect(world.sender.trouble.find()).toBeUndefined();
+});
+
+test("names a transaction that waits in vain rather than the refusal of the next nonce", async () => {
+  const world = new SenderWorld({ deadlineMs: 60_000 });
+  const { node, clock, sender } = world;
+  await world.send(1, { logsExpected: undefined });
+  node.isAway = true; // After a lost send, the sender asks for the nonce again.
+  await world.send(1);
+  await clock.advance(10_000);
+  node.isAway = false;
+  refuseNextNonce(world);
+  await world.send(1);
+  await clock.advance(10_000);
+  expect(sender.trouble.find()).toMatch(/^the chain does not return the signer's next nonce /);
+  await clock.advance(60_000);
+  expect(sender.trouble.find()).toMatch(/^no block has the transaction with nonce 0 /);
 });
 
 test.each(["nonce too low", "replacement transaction underpriced"])(
@@ -69,3 +92,13 @@ test("sends again at once with the next nonce if another sender used the nonce",
   await world.send(1);
   expect([...node.pool].map((raw) => parseTransaction(raw).nonce ?? 0)).toEqual([0, 2]);
 });
+
+/** Has the chain node refuse requests for the next nonce until the returned function is called. */
+function refuseNextNonce({ node }: SenderWorld): () => void {
+  const request = node.request.bind(node);
+  node.request = async (call) => {
+    if (call.params?.[1] !== "pending") return request(call);
+    throw Object.assign(new Error("pending is not supported"), { code: -32_602 });
+  };
+  return () => void (node.request = request);
+}

@@ -20,7 +20,7 @@ export interface TransactionTroubleOptions {
 const unknownRemedy = "Check whether the endpoint takes transactions of this account";
 
 const nonceRemedy = "Use an endpoint that answers eth_getTransactionCount with the tag pending";
-/** How long a refusal in words that we do not know counts, in milliseconds: it may concern one transaction, and nobody may send another one. */
+/** How long a refusal that may be over counts, in milliseconds: the broker learns that it is over only when somebody publishes. */
 const unknownMs = 300_000;
 
 interface Remedy {
@@ -36,8 +36,8 @@ export class TransactionTrouble {
   #refusal: { readonly since: string; readonly reason: string; readonly until: number } | undefined;
   /** The full pool because of which the latest send failed. */
   #fullPool: RpcFailure | undefined;
-  /** Why the endpoint refuses to return the next nonce, and since when. */
-  #nonceRefusal: { readonly since: string; readonly failure: RpcFailure } | undefined;
+  /** Why the endpoint refuses to return the next nonce, since when, and until when on the monotonic clock that counts. */
+  #nonceRefusal: { readonly since: string; readonly failure: RpcFailure; readonly until: number } | undefined;
 
   constructor(options: TransactionTroubleOptions) {
     this.#options = options;
@@ -52,7 +52,8 @@ export class TransactionTrouble {
   onNonce(failure?: RpcFailure): void {
     const isRefused = failure !== undefined && !isUnanswered(failure);
     if (failure !== undefined) this.#fullPool = undefined;
-    this.#nonceRefusal = isRefused ? { since: this.#nonceRefusal?.since ?? this.#now(), failure } : undefined;
+    const since = this.#ifLasting(this.#nonceRefusal)?.since ?? this.#now();
+    this.#nonceRefusal = isRefused ? { since, failure, until: this.#options.clock.monotonic() + unknownMs } : undefined;
   }
 
   /** Call it when a transaction was rejected; returns the error for its caller. A refusal that concerns only one transaction does not count. */
@@ -62,7 +63,7 @@ export class TransactionTrouble {
     if (remedy === undefined) return error;
     const { reason, isKnown } = remedy;
     const until = isKnown ? Number.POSITIVE_INFINITY : this.#options.clock.monotonic() + unknownMs;
-    this.#refusal = { since: this.#findLasting()?.since ?? this.#now(), reason, until };
+    this.#refusal = { since: this.#ifLasting(this.#refusal)?.since ?? this.#now(), reason, until };
     return error;
   }
 
@@ -75,17 +76,16 @@ export class TransactionTrouble {
   /** The trouble in words; undefined while there is none, as far as known. */
   find(): string | undefined {
     const { clock, inFlight, deadlineMs, waitRemedy } = this.#options;
-    if (this.#nonceRefusal !== undefined) {
-      const { since, failure } = this.#nonceRefusal;
-      return `the chain does not return the signer's next nonce (since ${since}): ${failure.message}. ${nonceRemedy}`;
-    }
     const since = clock.monotonic() - deadlineMs;
     // A restart or a reorg brings back old transactions. Most are in a block, or are soon.
     const late = inFlight.all().filter(({ trackedSince }) => trackedSince <= since);
     // The chain includes no later nonce before the lowest one.
     const [first] = late.toSorted((left, right) => (left.state.nonce ?? 0) - (right.state.nonce ?? 0));
     if (first !== undefined) return `${describe(first, clock)}: ${this.#findRefusal(first) ?? waitRemedy}`;
-    const refusal = this.#findLasting();
+    const unread = this.#ifLasting(this.#nonceRefusal);
+    if (unread !== undefined)
+      return `the chain does not return the signer's next nonce (since ${unread.since}): ${unread.failure.message}. ${nonceRemedy}`;
+    const refusal = this.#ifLasting(this.#refusal);
     return refusal && `the chain refuses transactions (since ${refusal.since}): ${refusal.reason}`;
   }
 
@@ -98,9 +98,8 @@ export class TransactionTrouble {
     return found === undefined || seenIn !== undefined ? undefined : findRemedy(toBrokerError(found))?.reason;
   }
 
-  #findLasting(): { readonly since: string; readonly reason: string } | undefined {
-    const isLasting = this.#refusal !== undefined && this.#options.clock.monotonic() < this.#refusal.until;
-    return isLasting ? this.#refusal : undefined;
+  #ifLasting<T extends { readonly until: number }>(trouble: T | undefined): T | undefined {
+    return trouble !== undefined && this.#options.clock.monotonic() < trouble.until ? trouble : undefined;
   }
 
   #now(): string {
