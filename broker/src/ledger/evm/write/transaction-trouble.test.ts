@@ -1,6 +1,7 @@
 import { parseTransaction } from "viem";
 import { expect, it } from "vitest";
 import { createDeferred } from "../../../lib/deferred.ts";
+import { connectionLost } from "../testing/intercepted-provider.ts";
 import { SenderWorld } from "../testing/sender-world.ts";
 import { hashOf, TestJournal } from "../testing/writer-world.ts";
 import { noOp } from "./transaction-state.ts";
@@ -87,11 +88,34 @@ it("names why the chain refuses a transaction that it lost, and that all later o
   );
 });
 
-it("names no refusal of a transaction that the endpoint has, in words that the broker does not know", async () => {
+it.each([
+  [-32_000, "DUPLICATE_TRANSACTION"],
+  [-32_000, "nonce too low"],
+  [-32_000, "nonce too high"],
+  [-32_601, "the method eth_sendRawTransaction does not exist/is not available"],
+])("names no refusal without a remedy of a transaction that the endpoint has: %i %s", async (code, message) => {
   const { node, clock, sender } = await startWorld();
   node.onSend = () => {
-    throw Object.assign(new Error("DUPLICATE_TRANSACTION"), { code: -32_000 });
+    throw Object.assign(new Error(message), { code });
   };
+  const { request } = node;
+  // One of several chain nodes behind the endpoint knows no transaction of the pool.
+  node.request = async (call) => (call.method === "eth_getTransactionByHash" ? null : request.call(node, call));
+  await clock.advance(2 * deadlineMs);
+  expect(node.sends).toBeGreaterThan(1);
+  expect(sender.trouble.find()).toMatch(/^no block has the transaction with nonce 0 .*: check the chain$/);
+});
+
+it("names no refusal of the nonce of a transaction of unknown fate", async () => {
+  const world = new SenderWorld({ deadlineMs });
+  const { node, clock, sender } = world;
+  node.onSend = () => {
+    node.onSend = () => {
+      throw Object.assign(new Error("nonce too high"), { code: -32_000 });
+    };
+    throw connectionLost();
+  };
+  await world.send(1);
   await clock.advance(2 * deadlineMs);
   expect(node.sends).toBeGreaterThan(1);
   expect(sender.trouble.find()).toMatch(/^no block has the transaction with nonce 0 .*: check the chain$/);

@@ -93,9 +93,11 @@ export class TransactionTrouble {
   #findRefusal({ state: { refusal, reach, seenIn } }: PendingTransaction): string | undefined {
     const isTaken = reach === "taken";
     const found = refusal ?? (isTaken ? undefined : this.#fullPool);
+    // The endpoint may lack earlier nonces, or count that of the transaction itself as used: no remedy of the account helps.
+    if (seenIn !== undefined || found?.kind === "nonce-too-low" || found?.kind === "nonce-too-high") return undefined;
+    const remedy = found && findRemedy(toBrokerError(found));
     // An endpoint may refuse a transaction because it has it, in words that we do not know.
-    if (isTaken && found?.kind === "refused") return undefined;
-    return found === undefined || seenIn !== undefined ? undefined : findRemedy(toBrokerError(found))?.reason;
+    return isTaken && remedy?.isKnown === false ? undefined : remedy?.reason;
   }
 
   #ifLasting<T extends { readonly until: number }>(trouble: T | undefined): T | undefined {
