@@ -126,7 +126,8 @@ test.each([
   [0, "an error without a message", "connection"],
   [-32000, "INTERNAL_ERROR: nonce too low", "nonce-too-low"],
   [-32000, "invalid sender", "refused"],
-  [-32005, "limit exceeded", "refused"],
+  [-32005, "limit exceeded", "limit-exceeded"],
+  [-32005, "daily quota used up", "limit-exceeded"],
   [-32000, "query timeout exceeded", "connection"],
 ])("classifies the error %i of a sent transaction, '%s', as %s", (code, message, kind) => {
   expect(toSendFailure(rpcError(code, message)).kind).toBe(kind);

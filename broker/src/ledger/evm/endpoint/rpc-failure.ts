@@ -24,6 +24,8 @@ export type RpcFailureKind =
   | "insufficient-funds"
   /** Too many blocks or logs at once. */
   | "range-refused"
+  /** A limit that the endpoint does not name, often one of its rate: it says nothing about the transaction. */
+  | "limit-exceeded"
   | "unsupported"
   | "refused";
 
@@ -117,12 +119,14 @@ export function toRpcFailure(error: unknown): RpcFailure {
 
 /** Classifies an error of sending a transaction: a chain node or load balancer may fail after it passed the transaction on. */
 export function toSendFailure(error: unknown): RpcFailure {
-  const { kind, message, cause } = withoutRange(toRpcFailure(error));
-  const isUnsure = kind === "refused" && (internal.test(message) || outOfTime.test(message));
+  const { kind: found, message, cause } = toRpcFailure(error);
+  const kind = found === "range-refused" ? "limit-exceeded" : found; // A transaction has no range.
+  const isVague = kind === "refused" || kind === "limit-exceeded";
+  const isUnsure = isVague && (internal.test(message) || outOfTime.test(message));
   return new RpcFailure(isUnsure ? "connection" : kind, message, { cause });
 }
 
-/** Classifies the failure of a request that is not for logs: it has no range that a caller could make smaller. */
+/** Classifies the failure of a request that is neither for logs nor a send: it has no range that a caller could make smaller. */
 export function withoutRange(failure: RpcFailure): RpcFailure {
   const { kind, message, cause } = failure;
   return kind === "range-refused" ? new RpcFailure("refused", message, { cause }) : failure;

@@ -43,6 +43,20 @@ test.each([
   expect([contents[0], contents.at(-1)?.[1]]).toEqual([[0, undefined], toHex(data(3))]);
 });
 
+test("gives up no transaction of unknown fate because of a limit of the endpoint, and sends it once the endpoint takes it", async () => {
+  const world = startFailing();
+  const { clock, node } = world;
+  await world.send(1, { data: bad });
+  await clock.advance(10_000);
+  node.onSend = () => {
+    throw Object.assign(new Error("limit exceeded"), { code: -32_005 });
+  };
+  await clock.advance(30 * minute);
+  node.onSend = () => {};
+  await clock.advance(minute);
+  expect(pooled(world)).toEqual([[0, toHex(bad)]]);
+});
+
 test("sends a no-op again after the chain node refused it once because the account could not pay", async () => {
   const world = new SenderWorld({ fees: "legacy", deadlineMs: 30_000, feeBumpAfterMs: 20_000 });
   const { clock, fees, node } = world;

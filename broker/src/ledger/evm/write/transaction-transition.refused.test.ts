@@ -91,6 +91,7 @@ test.each([
   ["fee-capped", {}, 6],
   ["unreached", {}, 5],
   ["insufficient-funds", {}, 5],
+  ["limit-exceeded", {}, 5],
   ["nonce-too-high", {}, 5],
   ["refused", { takenHash: newest.hash, reach: "taken" }, 5],
 ] as const)(
@@ -195,6 +196,7 @@ test.each<[string, Partial<TransactionState> & { readonly isUsed?: boolean }, bo
   ["a send in progress", { isBusy: true }, false],
   ["the nonce is not used in a final block", { isUsed: false }, false],
   ["the endpoint did not refuse the transaction", { refusal: undefined }, false],
+  ["refused for a limit", { refusal: new RpcFailure("limit-exceeded", "limit exceeded", { cause: undefined }) }, false],
   ["refused for its fee", { refusal: new RpcFailure("fee-capped", "fee cap", { cause: undefined }) }, false],
 ])(
   "gives up a transaction whose nonce is used, without the transaction that used it, only if nobody waits: %s",
