@@ -87,11 +87,12 @@ export class Sessions implements Readers {
       signal,
       find: (session) => this.#findConnected(session),
       isStopped: ({ group }) => this.#stopped.has(group.id),
-      end: (known) => this.#turns.run(known.name, () => this.#end(known, "removed")),
+      end: (known) => this.#left.end(known, () => this.#end(known, "removed")),
       release: (known) => this.#release(known),
     });
     const onChanged = (session: Session): Promise<void> => this.#laterReads.readUntilDone(session);
-    this.#removal = new FilterRemoval({ ...own, onChanged, onEnded: (known) => this.#end(known, "removed") });
+    const onEnded = (known: Connected): Promise<void> => this.#left.track(this.#end(known, "removed"));
+    this.#removal = new FilterRemoval({ ...own, onChanged, onEnded });
     this.#sweeper = new SessionSweeper({ ...own, signal, onEnded: (groupId, id) => this.#forget(groupId, id) });
     this.#left = new LeftConnections({ ...own, writers: this.writers, sweeper: this.#sweeper, signal });
     const retainedReads = new RetainedReads({ ...parts, store: parts.storeWithoutDropped });

@@ -1,5 +1,6 @@
 import { BrokerError } from "@stele/wire";
 import { afterEach, expect, it } from "vitest";
+import { createDeferred } from "../../lib/deferred.ts";
 import { LeavingPeer } from "../testing/leaving-peer.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
@@ -160,4 +161,28 @@ it("a stop removes a stream whose filters another node has removed", async () =>
   await world.stop(0);
   expect(stored).toBeDefined();
   expect(await sessions.listSessions(page)).toEqual([]);
+});
+
+it("a stop ends a stream that another node has removed before it closes the store", async () => {
+  const world = await TestCluster.start(2);
+  cluster = world;
+  const peer = await attachLeaving(world);
+  peer.attachment = undefined; // As if the end came before the gateway got the attachment: then its detach comes too late.
+  const { store } = world.shared;
+  const remove = store.sessions.removeSession.bind(store.sessions);
+  const calls: string[] = [];
+  const gate = createDeferred<void>();
+  store.sessions.removeSession = async (...call) => {
+    await gate.promise;
+    calls.push("remove");
+    return remove(...call);
+  };
+  store.stop = async () => void calls.push("stop");
+  await world.run(world.node(1).broker.unSubscribe({ subscriptionId: key }));
+  const stopped = world.node(0).broker.stop(5_000);
+  await world.clock.advance(2_000);
+  expect([peer.endedBecause, ...calls]).toEqual(["removed"]);
+  gate.resolve();
+  await world.run(stopped);
+  expect(calls).toEqual(["remove", "remove", "stop"]); // The removal of the filter has given the row another epoch.
 });

@@ -1,3 +1,4 @@
+import { BrokerError } from "@stele/wire";
 import { expect, it } from "vitest";
 import { parseTopicFilter } from "../../../domain/topic-filter.ts";
 import { createDeferred } from "../../../lib/deferred.ts";
@@ -67,15 +68,25 @@ it("a stop keeps no stream of STOMP that unSubscribe ends meanwhile", async () =
   await engine.stop();
 });
 
-it("a stop waits for the end of a stream of STOMP before it closes the store", async () => {
+it.each([
+  ["that its client ends", "remove"],
+  ["that unSubscribe ends", "remove"],
+  ["whose row is not removed at the first try", "detach"],
+])("a stop waits for the end of a stream of STOMP %s before it closes the store", async (how, written) => {
   const memory = createMemoryStore();
   const calls: string[] = [];
   const gate = createDeferred<void>();
   const sessions = withSessions(memory, {
     removeSession: async (...call) => {
       await gate.promise;
+      if (written === "detach") throw new BrokerError("storeUnreachable");
       calls.push("remove");
       return memory.sessions.removeSession(...call);
+    },
+    detachSession: async (...call) => {
+      await new Promise<void>((resolve) => void engine.clock.after(endMs, resolve));
+      calls.push("detach");
+      return memory.sessions.detachSession(...call);
     },
   });
   const stop = async (): Promise<void> => {
@@ -83,15 +94,20 @@ it("a stop waits for the end of a stream of STOMP before it closes the store", a
     await memory.stop();
   };
   const engine = await TestEngine.start({ store: withCalls(sessions, { stop }) });
-  const { attachment } = await connect(engine, "STOMP", keys[0] ?? "");
-  const ended = attachment.end();
+  const [key = ""] = keys;
+  const { attachment, peer } = await connect(engine, "STOMP", key);
+  peer.ended = () => {}; // As if the gateway had not got the attachment yet.
+  const isOther = how === "that unSubscribe ends";
+  const ended = isOther ? engine.broker.unSubscribe({ subscriptionId: key }) : attachment.end();
+  const settled = Promise.allSettled([ended]);
   await engine.clock.settle();
   const stopped = engine.broker.stop(1_000);
   await engine.clock.settle();
   expect(calls).toEqual([]);
   gate.resolve();
-  await Promise.all([ended, stopped]);
-  expect(calls).toEqual(["remove", "stop"]);
+  await engine.clock.advance(endMs);
+  await Promise.all([settled, stopped]);
+  expect(calls).toEqual([written, "stop"]);
   await engine.stop();
 });
 

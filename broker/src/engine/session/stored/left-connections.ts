@@ -80,17 +80,17 @@ export class LeftConnections {
     const { name } = left;
     this.#all.set(left, end);
     this.#pending.set(name, { left, end });
-    void this.#track(this.#parts.turns.run(name, () => this.write(name)));
+    void this.track(this.#parts.turns.run(name, () => this.write(name)));
   }
 
   /** Ends a session in a turn of its name. @throws what `end` throws. */
   async end({ name, group }: Connected, end: () => Promise<void>): Promise<void> {
     const { turns, signal } = this.#parts;
-    await this.#track(turns.run(name, () => this.#sessionTurns.run(group.id, end, signal)));
+    await this.track(turns.run(name, () => this.#sessionTurns.run(group.id, end, signal)));
   }
 
-  /** Lets {@link settled} wait. */
-  async #track(end: Promise<unknown>): Promise<void> {
+  /** Lets {@link settled} wait for the end of a connection or session. @throws what `end` throws. */
+  async track(end: Promise<unknown>): Promise<void> {
     this.#ending.add(end);
     try {
       await end;
@@ -123,12 +123,16 @@ export class LeftConnections {
 
   /** Resolves when every end is written, or when `signal` aborts; then warns of ends whose will or expiry the rows lack. */
   async settled(signal: CancelSignal): Promise<void> {
-    await untilAborted(Promise.allSettled(this.#ending), signal);
+    await untilAborted(this.#allEnded(), signal);
     const count = [...this.#all].filter(([left, end]) => end !== undefined && !isKnown(left, end)).length;
     if (count === 0) return;
     const effect =
       "wills of clients that disconnected normally may be published, and sessions keep the expiry of their CONNECT";
     this.#parts.logger.warn("ends of connections not written before the stop", { count, effect });
+  }
+
+  async #allEnded(): Promise<void> {
+    while (this.#ending.size > 0) await Promise.allSettled(this.#ending); // A session's end that fails adds the end of its connection.
   }
 
   /**
