@@ -143,3 +143,37 @@ it("publishes the will and ends the session if a read fails by which a sweep wou
   expect(await countWills()).toBe(1);
   expect(await rows()).toHaveLength(0);
 });
+
+it("publishes the will and ends the session if a sweep would give it back while a check that began before it was taken still runs", async () => {
+  const { sessions } = cluster.shared.store;
+  const [take, findTime] = [sessions.takeDueSession.bind(sessions), sessions.findSessionTime.bind(sessions)];
+  const [checking, taking] = [createDeferred<void>(), createDeferred<void>()];
+  const attachment = await attach(await cluster.findFollower(), { will });
+  sessions.findSessionTime = async (groupId) => {
+    sessions.findSessionTime = findTime;
+    await checking.promise;
+    return findTime(groupId);
+  };
+  const taken: boolean[] = [];
+  sessions.takeDueSession = async (...call) => {
+    sessions.takeDueSession = async (...late) => {
+      sessions.takeDueSession = take;
+      await taking.promise;
+      const row = await take(...late);
+      taken.push(row !== undefined);
+      return row;
+    };
+    taken.push((await take(...call)) !== undefined);
+    throw new BrokerError("storeUnreachable");
+  };
+  attachment.detach({ expiryMs: 30_000, isRegular: false });
+  await cluster.clock.advance(1_000);
+  expect(taken).toEqual([true]);
+  checking.resolve();
+  await cluster.clock.advance(2_000);
+  taking.resolve();
+  await cluster.clock.advance(60_000);
+  expect(taken).toEqual([true, false]);
+  expect(await countWills()).toBe(1);
+  expect(await rows()).toHaveLength(0);
+});

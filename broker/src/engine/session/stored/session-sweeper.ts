@@ -287,13 +287,16 @@ export class SessionSweeper {
   /** Gives sessions back that this node has taken and not ended, so that a sweep finds them again. @throws what the store throws. */
   async #giveBack(groupId: GroupId): Promise<void> {
     const { store, nodeId } = this.#parts;
-    for (const id of this.#mayBeTaken.get(groupId)) {
+    const noted = [...this.#mayBeTaken.get(groupId)]; // A copy: what the loop notes again waits for the next sweep.
+    for (const id of noted) {
       this.#mayBeTaken.delete(groupId, id); // Before the read: a task may take the session after it, and fail. What that notes must stay.
       try {
         const found = (await store.sessions.findSession(id))?.session;
         const isTaken = found?.owner !== undefined && found.owner === nodeId() && found.detachedAt !== undefined;
-        if (found !== undefined && isTaken && !this.#underWay.has(id))
-          await store.sessions.takeDueSession(found, undefined);
+        if (found === undefined || !isTaken) continue;
+        // A task under way may have begun before the session was taken, and leave it so.
+        if (this.#underWay.has(id)) this.#noteTaken(groupId, found);
+        else await store.sessions.takeDueSession(found, undefined);
       } catch (error) {
         this.#mayBeTaken.add(groupId, id);
         throw error;
