@@ -62,3 +62,12 @@ it.each([
   expect(response).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
   expect(JSON.parse(bodyOf(response))).toMatchObject({ code: 200001 });
 });
+
+it("empty lines before a malformed request cost time in proportion to their length", async () => {
+  await using server = await serve();
+  const before = process.cpuUsage();
+  for (let count = 0; count < 10; count += 1)
+    expect(await sendRaw(server.url, [`${"\n".repeat(32_000)}\u0001`])).toMatch(/^HTTP\/1.1 400 /);
+  const { user, system } = process.cpuUsage(before);
+  expect(user + system).toBeLessThan(1_000_000); // Microseconds; a time that grows by the square would be four times as long.
+});

@@ -73,7 +73,7 @@ function isRequestOk(request: IncomingMessage, basePath: string): boolean {
 /** The same for a request that Node did not parse, as far as its first chunk shows it. Node skips empty lines before a request. */
 function isPacketOk(packet: unknown, basePath: string): boolean {
   const head = packet instanceof Buffer ? packet.toString("latin1", 0, headerBytesMax) : "";
-  const [, method, target = ""] = /^[\r\n]*([^ ]*) ([^ \r\n]*)/.exec(head) ?? [];
+  const [, method, target = ""] = /^[\r\n]*([^ \r\n]*) ([^ \r\n]*)/.exec(head) ?? [];
   return isRestTarget(target, basePath) && !(method === "POST" && cloudEventHeader.test(head));
 }
 
