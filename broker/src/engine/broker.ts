@@ -24,7 +24,7 @@ export interface TopicCall {
   readonly groupId: string | undefined;
 }
 
-/** The topic or filter on which a right is checked. */
+/** The filter, which no other caller shares, on which a right is checked. */
 export type NamedFilter = TopicCall;
 
 export interface PublishCall extends TopicCall {
@@ -394,7 +394,7 @@ export interface Broker {
   node(caller: Caller): NodeHealth | undefined;
   /**
    * Only checks a right, on a filter if `named` is given: for answers that a gateway gives without the broker, or builds once for many callers.
-   * @throws BrokerError 100701, 100702, 200207, 200300, and for a malformed filter as {@link subscribe}.
+   * @throws BrokerError 100701, 100702, 200207, 200300, and for a malformed or shared filter as {@link tail}.
    */
   authorize(caller: Caller, action: Action, named?: NamedFilter): void;
 }

@@ -301,8 +301,10 @@ export class GuardedBroker implements Broker {
     return this.#options.nodeHealth();
   }
 
+  /** A filter is checked as {@link tail} does: the HEAD of a tail gets the same errors. */
   authorize(caller: Caller, action: Action, named?: NamedFilter): void {
-    this.#options.access.authorize(caller, action, named);
+    this.#options.access.authorize(caller, action, named && { ...named, parse: parseOwnFilter });
+    if (named !== undefined) parseOwnFilter(named.topic);
   }
 }
 

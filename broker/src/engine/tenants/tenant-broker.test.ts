@@ -162,11 +162,12 @@ it("a tenant has no rights to the broker as a whole, whatever its rules say", as
   expect(() => calls.authorize(by("operator"), "administer")).not.toThrow();
 });
 
-const ask = (topic: string) => () => calls.authorize(by("acme"), "subscribe", { groupId, topic });
+const ask = (name: Name, action: "subscribe" | "read", topic: string) => () =>
+  calls.authorize(by(name), action, { groupId, topic });
 
 it("rights are checked under the tenant's names, and a refusal shows these names", () => {
-  for (const topic of ["x", "#", "$x"]) expect(ask(topic), topic).not.toThrow();
-  expect(ask("$share/s/#")).toThrow(/^not allowed: subscribe "\$share\/s\/#"$/);
+  for (const topic of ["x", "#", "$x"]) expect(ask("acme", "subscribe", topic), topic).not.toThrow();
+  expect(ask("initech", "read", "x")).toThrow(/^not allowed: read "x"$/);
 });
 
 it("a tenant's callback can have a topic whose name looks like a shared filter, under the tenant's real name of it", async () => {
@@ -189,6 +190,7 @@ it("a tenant's callback and tail cannot have a shared filter, whatever its rules
     const call = { groupId, after: "OFFSET_FIRST", lastEventId: undefined, onConnected: () => {} };
     const tail = calls.tail(by(name), { ...call, filters: ["x", "$share/s/#"] }, new RecordingPeer());
     await expect(tail).rejects.toMatchObject(shared);
+    expect(ask(name, "subscribe", "$share/s/#")).toThrow(expect.objectContaining(shared));
   }
 });
 
