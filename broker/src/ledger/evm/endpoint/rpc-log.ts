@@ -23,10 +23,8 @@ export function isLogList(value: unknown): value is readonly RpcLog[] {
 
 /** The logs in the order of the chain, each once: some chain nodes return the newest block first, or a log twice. */
 export function inOrder(logs: readonly RpcLog[]): readonly RpcLog[] {
-  // Transactions of a block without an index keep the order of the answer.
-  const places = new Map<Hash, number>();
-  for (const { transactionHash } of logs) if (!places.has(transactionHash)) places.set(transactionHash, places.size);
-  const transactionOf = (log: RpcLog): number => Number(log.transactionIndex ?? places.get(log.transactionHash));
+  const places = placesOf(logs.filter(({ transactionIndex }) => !isHex(transactionIndex)));
+  const transactionOf = (log: RpcLog): number => Number(log.transactionIndex ?? places.get(log.transactionHash) ?? 0);
   /** By transaction before the index of the log: on some chains, that index begins anew with each transaction. */
   const compare = (one: RpcLog, other: RpcLog): number =>
     Number(one.blockNumber) - Number(other.blockNumber) ||
@@ -37,6 +35,25 @@ export function inOrder(logs: readonly RpcLog[]): readonly RpcLog[] {
   if (logs.every((log, index) => isAfter(log, logs[index - 1]))) return logs;
   const sorted = logs.toSorted(compare);
   return sorted.filter((log, index) => !isSame(log, sorted[index - 1]));
+}
+
+/**
+ * The places of transactions that are given without an index: those of a block keep the order of the answer if two of them have a log of the same index. The
+ * others have no place: the index of the log gives the order.
+ */
+function placesOf(logs: readonly RpcLog[]): ReadonlyMap<Hash, number> {
+  const transactions = new Map<string, Hash>();
+  const mixed = new Set<Hash>();
+  for (const { blockHash, logIndex, transactionHash } of logs) {
+    const place = `${blockHash} ${Number(logIndex)}`;
+    const other = transactions.get(place);
+    if (other !== undefined && other !== transactionHash) mixed.add(blockHash);
+    transactions.set(place, transactionHash);
+  }
+  const places = new Map<Hash, number>();
+  for (const { blockHash, transactionHash } of logs)
+    if (mixed.has(blockHash) && !places.has(transactionHash)) places.set(transactionHash, places.size);
+  return places;
 }
 
 function isSame(one: RpcLog, other: RpcLog | undefined): boolean {

@@ -129,18 +129,39 @@ test("returns logs in the order of the chain, each once, whatever order and repe
   }
 });
 
-test("keeps the order of a block's transactions without indexes, and puts the logs of each in order", async () => {
-  const logs = [
-    ["0xa", "0x1", "0x5"],
-    ["0xa", "0x1", "0x6"],
-    ["0xb", "0x1", "0x0"], // This chain counts the logs of each transaction.
-    ["0xb", "0x1", "0x1"],
-    ["0xc", "0x2", "0x0"],
-  ].map(([transactionHash, blockNumber, logIndex]) => {
-    return { address, topics: ["0x1"], data: "0x", blockHash: hash, transactionHash, blockNumber, logIndex };
+/** Logs of transactions without indexes. */
+function logsWithoutIndexes(places: readonly (readonly [transaction: string, block: string, logIndex: string])[]) {
+  return places.map(([transactionHash, block, logIndex]) => {
+    const fields = { address, topics: ["0x1"], data: "0x", transactionHash, logIndex };
+    return { ...fields, blockNumber: block, blockHash: `${block}ff` };
   });
-  const [a5, a6, b0, b1, c0] = logs;
-  for (const answer of [logs, [c0, a6, a5, b1, b0], [a5, b0, a6, a5, b1, c0]]) {
+}
+
+test("keeps the order of a block's transactions without indexes if each counts its logs, and puts the logs of each in order", async () => {
+  const logs = logsWithoutIndexes([
+    ["0xb", "0x1", "0x1"],
+    ["0xb", "0x1", "0x2"],
+    ["0xa", "0x1", "0x0"],
+    ["0xa", "0x1", "0x1"],
+    ["0xc", "0x2", "0x0"],
+  ]);
+  const [b1, b2, a0, a1, c0] = logs;
+  for (const answer of [logs, [c0, b2, b1, a1, a0], [b1, a0, b2, b1, a1, c0]]) {
+    const rpc = new Rpc({ request: async () => answer });
+    expect(await rpc.logsOf(hash, filter)).toEqual(logs);
+  }
+});
+
+test("puts logs of transactions without indexes in the order of their own indexes if these are distinct", async () => {
+  const logs = logsWithoutIndexes([
+    ["0xb", "0x1", "0x0"],
+    ["0xb", "0x1", "0x1"],
+    ["0xa", "0x1", "0x2"],
+    ["0xc", "0x1", "0xa"],
+    ["0xd", "0x2", "0x1"],
+  ]);
+  const [b0, b1, a2, c10, d1] = logs;
+  for (const answer of [logs.toReversed(), [c10, a2, b0, b1, d1], [d1, c10, c10, a2, b1, b0, b0]]) {
     const rpc = new Rpc({ request: async () => answer });
     expect(await rpc.logsOf(hash, filter)).toEqual(logs);
   }

@@ -44,8 +44,7 @@ export class BlockLogs {
     const { account: sender } = this.#options;
     const ours = await this.#ask(block, { signatures: refusalSignatures, sender });
     const logs = [...ours, ...(await this.#readChanges(block, changeSignatures, isPromised))];
-    // The order of several answers says nothing. Without indexes of transactions, that of the logs is the best guess.
-    return inOrder(logs.toSorted((left, right) => Number(left.logIndex) - Number(right.logIndex)));
+    return inOrder(logs);
   }
 
   /** Logs of these signatures; one signature at a time if the endpoint refuses all at once. */
