@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { EndpointError } from "./endpoint-error.ts";
+import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
 import { readHeader, Rpc } from "./rpc.ts";
 import { RpcFailure } from "./rpc-failure.ts";
 
@@ -42,6 +42,17 @@ test("calls a refusal of a range what it is only in requests for logs", async ()
     throw refused;
   };
   await expect(new Rpc({ request }).logsOf(hash, filter)).rejects.toMatchObject({ kind: "range-refused" });
+});
+
+test.each([
+  ["eth_getBlockByNumber", "refused"],
+  ["eth_getLogs", "range-refused"],
+  [undefined, "range-refused"],
+])("classifies the refusal of a batch by the refused request, %s, as %s", async (method, kind) => {
+  const requestAll = () => Promise.reject(new RpcAnswerError("limit exceeded", { code: -32_005, method }));
+  const rpc = new Rpc({ request: async () => null, requestAll });
+  const message = `${method ?? "eth_getLogs"}: limit exceeded`;
+  await expect(rpc.logs({ from: 1, to: 1 }, filter)).rejects.toMatchObject({ kind, message });
 });
 
 const hash = `0x${"00".repeat(32)}` as const;

@@ -257,16 +257,17 @@ async function classified<T>(ask: () => Promise<T>, method?: string): Promise<T>
   } catch (error) {
     const failure = toRpcFailure(error);
     if (method === undefined) throw failure;
-    throw named(method === "eth_getLogs" ? failure : withoutRange(failure), method);
+    throw named(failure, method);
   }
 }
 
 /** Names the method of a refused request, or of one with an odd answer: "method not found" alone tells an operator nothing. */
 function named(failure: RpcFailure, method: string): RpcFailure {
   if (isUnanswered(failure)) return failure;
-  // A batch has several methods.
-  const refused = failure.cause instanceof RpcAnswerError ? failure.cause.method : undefined;
-  return new RpcFailure(failure.kind, `${refused ?? method}: ${failure.message}`, { cause: failure.cause });
+  // A batch has several methods, of which only that for logs has a range.
+  const refused = (failure.cause instanceof RpcAnswerError ? failure.cause.method : undefined) ?? method;
+  const { kind, message, cause } = refused === "eth_getLogs" ? failure : withoutRange(failure);
+  return new RpcFailure(kind, `${refused}: ${message}`, { cause });
 }
 
 interface RawReceipt {
