@@ -233,6 +233,19 @@ describe("the dashboard and the alert rules", () => {
     },
   );
 
+  it.runIf(canRunPromtool).each([
+    ["SteleSubscriptionsSuspended", "stele_subscriptions_suspended"],
+    ["SteleSubscriptionsLocked", "stele_subscriptions_locked"],
+  ])("the alert %s names the cluster, of several that have the same group", (name, metric) => {
+    const { alerts, report } = runRules({
+      [`${metric}{job="stele-east",instance="a",group="1"}`]: "3x60",
+      [`${metric}{job="stele-west",instance="b",group="1"}`]: "2x60",
+    });
+    expect(alerts).toEqual([name, name]);
+    expect(report).toContain("3 subscriptions of group 1 of stele-east");
+    expect(report).toContain("2 subscriptions of group 1 of stele-west");
+  });
+
   it.runIf(canRunPromtool).each(healthy)("no alert fires for two healthy nodes of one cluster: %j", (series) => {
     const { alerts, report } = runRules(series);
     expect({ alerts, report }).toEqual({ alerts: [], report: expect.stringContaining("SUCCESS") });
