@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -95,6 +95,31 @@ it("a broker fails, and names the remedy, when the file of keys is damaged while
   expect((await failure).message).toMatch(/keys\.sqlite is damaged: restore it from a backup/);
   await expect(server?.stop()).rejects.toThrow();
   server = undefined;
+});
+
+it("a stop says that the data folder was taken away, although something else failed first", async () => {
+  const { failure } = await start([{ id: "1", endpoints: "embedded" }], { STELE_ACCESS: "{}" });
+  const keys = join(folder, "data", "keys.sqlite");
+  writeFileSync(keys, readFileSync(keys).fill(0xff));
+  expect((await failure).message).toMatch(/keys\.sqlite is damaged/);
+  renameSync(join(folder, "data"), join(folder, "away"));
+  await expect(server?.stop()).rejects.toMatchObject({
+    name: "LostFileError",
+    cause: expect.objectContaining({ message: expect.stringMatching(/keys|database/) }),
+  });
+  server = undefined;
+});
+
+it("a broker whose data folder was taken away fails with that, although it could not write a block first", async () => {
+  const groups = [{ id: "1", endpoints: "embedded" }];
+  await (await start(groups)).stop();
+  const { failure } = await start(groups, { STELE_SHUTDOWN_DEADLINE_MS: "1000" });
+  renameSync(join(folder, "data"), join(folder, "away"));
+  const opened = call("/rest/open?topic=a").catch(() => {}); // Writes this broker's first block, and is cut off by the stop.
+  expect(await failure).toMatchObject({ name: "LostFileError" });
+  await expect(server?.stop()).rejects.toMatchObject({ name: "LostFileError" });
+  server = undefined;
+  await opened;
 });
 
 describe("groups", () => {

@@ -40,7 +40,7 @@ import type { Logger } from "../lib/logger.ts";
 import { createSystemClock } from "../lib/system/clock.ts";
 import { type DataFolder, openDataFolder } from "../lib/system/data-folder.ts";
 import { NewFiles } from "../lib/system/new-files.ts";
-import type { OpenFile } from "../lib/system/open-file.ts";
+import { lossOr, type OpenFile } from "../lib/system/open-file.ts";
 import { createSystemRandomness } from "../lib/system/randomness.ts";
 import type { AuditLog } from "../ports/audit-log.ts";
 import type { GroupRecords } from "../ports/group-records.ts";
@@ -73,11 +73,14 @@ export interface RunningServer {
   health(): readonly GroupHealth[];
   /** Absolute path of the data folder. */
   readonly dataDir: string;
-  /** Resolves if a part fails without which the broker cannot run: for example, if the chain cannot write blocks. */
+  /**
+   * Resolves if a part fails without which the broker cannot run: for example, if the chain cannot write blocks. With a LostFileError if the chain's or the
+   * store's file is no longer at its path, whatever failed first.
+   */
   readonly failure: Promise<Error>;
   /**
    * Stops accepting, finishes what is in progress within the configured deadline, writes the cursors and closes.
-   * @throws the first failure; Error that names a part that hangs; LostFileError if the chain's or the store's file is no longer at its path.
+   * @throws LostFileError if the chain's or the store's file is no longer at its path; the first failure; Error that names a part that hangs.
    */
   stop(): Promise<void>;
 }
@@ -146,7 +149,8 @@ async function start(config: Config, context: StartContext): Promise<RunningServ
   cleanup.add(() => closeAll(listeners, delayMs), "listeners");
   // Before the first answer: from then on, a client may rely on the data in the folder.
   engine.confirm();
-  const lost = watchFiles({ files: engine.openFiles(), clock, cleanup });
+  const files = engine.openFiles();
+  const lost = watchFiles({ files, clock, cleanup });
   addresses = await listenAll(listeners, logger);
   serveBackups({ ...engine, logger, cleanup, clock });
   signal?.throwIfAborted();
@@ -154,14 +158,14 @@ async function start(config: Config, context: StartContext): Promise<RunningServ
     delayMs = config.shutdownDelayMs;
     const graceMs = delayMs + config.shutdownDeadlineMs;
     engine.stopWithin(graceMs);
-    return closeWithin(graceMs, cleanup);
+    return closeWithin(graceMs, cleanup).catch((error: unknown) => throwIt(lossOr(error, files)));
   };
   return {
     url: addresses[0]?.address ?? "",
     listeners: addresses,
     health: () => broker.groupHealth(),
     dataDir: folder.path("."),
-    failure: Promise.race([engine.failure, lost]),
+    failure: Promise.race([engine.failure, lost]).then((error) => lossOr(error, files)),
     stop,
   };
 }
@@ -280,7 +284,7 @@ function untilEnded(signal: AbortSignal | undefined): Promise<never> {
   });
 }
 
-function throwIt(error: Error): never {
+function throwIt(error: unknown): never {
   throw error;
 }
 

@@ -27,11 +27,20 @@ export function isMoved({ path, dev, ino }: OpenFile): boolean {
 export class LostFileError extends Error {
   override readonly name = "LostFileError";
 
-  constructor(path: string) {
+  constructor(path: string, options?: ErrorOptions) {
     super(
       `${path} was moved, deleted or replaced while the broker had it open: the broker ends, and changes nothing at that path. ` +
         "Move the whole data folder back, or restore it from a backup, then start again. " +
         "If a broker has started there meanwhile, stop that one first, and move its folder aside",
+      options,
     );
   }
+}
+
+/** Returns `failure`, or a LostFileError if one of the files is no longer at its path: the loss may have caused the failure, and matters more. */
+export function lossOr<Failure>(failure: Failure, files: readonly OpenFile[]): Failure | LostFileError {
+  const lost = files.find(isMoved);
+  return lost === undefined || failure instanceof LostFileError
+    ? failure
+    : new LostFileError(lost.path, { cause: failure });
 }
