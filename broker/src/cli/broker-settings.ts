@@ -17,7 +17,7 @@ export interface CheckedSettings {
   readonly dataDir: string;
   /** Base URL at which this machine reaches the broker; undefined if the broker picks a free port. */
   readonly url: string | undefined;
-  /** The same for the operators' listener; undefined if it has no port of its own. */
+  /** The same for the operators' listener; undefined unless the settings name its port. */
   readonly adminUrl: string | undefined;
   /** The database that nodes share: its address without a password, and its place unless it is a Unix socket. Undefined for SQLite in the data folder. */
   readonly database: { readonly name: string; readonly place: Place | undefined } | undefined;

@@ -61,7 +61,7 @@ function describe(config: Config): CheckedSettings {
   return {
     dataDir: config.dataDir,
     url: urlOf(config, config),
-    adminUrl: urlOf(config, adminPortOf(config)),
+    adminUrl: adminUrlOf(config),
     database: isClustered(config)
       ? { name: String(databaseName(config.databaseUrl)), place: placeOfDatabase(config.databaseUrl) }
       : undefined,
@@ -75,6 +75,12 @@ function describe(config: Config): CheckedSettings {
       ];
     }),
   };
+}
+
+/** Undefined also for the default port: if another program uses it, the broker starts without it, and that program must not get an operator's key. */
+function adminUrlOf(config: Config): string | undefined {
+  const place = adminPortOf(config);
+  return place?.isConfigured === true ? urlOf(config, place) : undefined;
 }
 
 /** Base URL of an HTTP listener. */
