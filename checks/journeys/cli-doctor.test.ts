@@ -109,6 +109,20 @@ describe("stele doctor", () => {
     );
   });
 
+  it("stele doctor reports an operators' address of the settings that is no URL, besides its other findings", async () => {
+    const port = Number(new URL(running().broker.url).port);
+    const config = configOf("admin.json", { port, adminHost: "999.1.1.1", adminPort: 8081, allowAnonymous: true });
+    const { code, findings } = await examine(["--config", config], { STELE_URL: "" });
+    expect(code).toBe(1);
+    expect(findings).toContainEqual({
+      check: "admin address",
+      status: "failed",
+      detail: "http://999.1.1.1:8081 is not a URL",
+      advice: "correct the setting adminHost",
+    });
+    expect(findings.map(({ check }) => check)).toEqual(expect.arrayContaining(["config", "ready", "tail", "admin"]));
+  });
+
   it.runIf(process.platform === "linux")("stele doctor reads a key from a pipe once", async () => {
     const program = ["bash", "-c", 'exec "$@" --key-file <(echo key)', "bash", process.execPath, mainFile];
     const { port } = new URL(running().broker.url);

@@ -27,7 +27,16 @@ export async function examineSettings(io: CliIo, configFile: string | undefined)
   }
   const { settings } = outcome;
   const config: Finding = { check: "config", status: "ok", detail: "the config file and the environment are valid" };
-  return { findings: [config, await examineDatabase(settings, signal)], settings };
+  const findings = [config, await examineDatabase(settings, signal)];
+  const { adminUrl } = settings;
+  if (adminUrl === undefined || URL.canParse(adminUrl)) return { findings, settings };
+  const address: Finding = {
+    check: "admin address",
+    status: "failed",
+    detail: `${adminUrl} is not a URL`,
+    advice: "correct the setting adminHost",
+  };
+  return { findings: [...findings, address], settings: { ...settings, adminUrl: undefined } };
 }
 
 async function examineDatabase({ database, dataDir }: CheckedSettings, signal: AbortSignal): Promise<Finding> {
