@@ -45,6 +45,7 @@ describe("a data folder that is taken away from a running broker", () => {
     ["is stopped at once", "store"],
     ["is stopping", "store"],
     ["is stopped at once", "none"],
+    ["is stopped at once, also by SIGHUP", "store"],
   ])(
     "a broker whose folder another one has replaced %s (coordination: %s), says so, and leaves the files of the other as they are",
     async (how, coordination) => {
@@ -65,7 +66,8 @@ describe("a data folder that is taken away from a running broker", () => {
       }
       renameSync(dataDir, away);
       renameSync(other, dataDir);
-      if (how === "is stopped at once") broker.signal("SIGTERM");
+      if (how.startsWith("is stopped at once")) broker.signal("SIGTERM");
+      if (how === "is stopped at once, also by SIGHUP") broker.signal("SIGHUP");
       await using client = new Client(broker.url);
       if (how === "is to write a block") await client.publish(topic, "lost").catch(() => {}); // The broker ends meanwhile.
       expect(await broker.exited).toMatchObject({ code: 3, stderr: expect.stringMatching(gone) });

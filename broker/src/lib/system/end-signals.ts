@@ -1,3 +1,5 @@
+import { isatty } from "node:tty";
+
 /** Signals that ask the process to end. SIGHUP comes when somebody closes the terminal. */
 const endSignals = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
 /**
@@ -16,7 +18,7 @@ export interface EndSignalHandlers {
 /** This process, or its replacement in a test. */
 type SignalSource = Pick<NodeJS.EventEmitter, "on" | "once">;
 
-/** Listens for the signals that end this process. After SIGHUP, it ends by that signal in place of an exit code. */
+/** Listens for the signals that end this process. After SIGHUP, it ends by that signal in place of an exit code, unless a supervisor needs the code. */
 export function onEndSignals({ begin, insist }: EndSignalHandlers, source: SignalSource = process): void {
   let isBegun = false;
   let mayInsist = false;
@@ -31,7 +33,12 @@ export function onEndSignals({ begin, insist }: EndSignalHandlers, source: Signa
       insist();
     }
   };
-  source.once("SIGHUP", () => source.once("exit", endBySignal));
+  const hasTerminal = [0, 1, 2].some(isatty); // Once the terminal has gone, isatty no longer knows it.
+  const end = (code: number): void => {
+    // Without a terminal, a supervisor started this process. It would take SIGHUP for a clean end, also if the code says what failed.
+    if (code === 0 || hasTerminal) endBySignal();
+  };
+  source.once("SIGHUP", () => source.once("exit", end));
   for (const signal of endSignals) source.on(signal, handle);
 }
 
