@@ -336,7 +336,7 @@ class Engine implements RunningBroker {
       ...this.#options,
       ...roles,
       ...own,
-      scrubber: new Scrubber({ ...kept, begin: () => createScrubs(kept), isDue }),
+      scrubber: new Scrubber({ ...kept, begin: () => createScrubs(kept), epoch: () => roles.role.epoch }),
       retention: createRetention({ ...kept, times: group.times, isDue }),
       group,
       countSubscriptions: () => this.#workers.countOf(group.id),

@@ -52,6 +52,10 @@ export class GroupRole implements Role {
     return this.#term?.membership.isLive() === true;
   }
 
+  get epoch(): number | undefined {
+    return this.isFollowing ? this.#term?.lease.epoch : undefined;
+  }
+
   async start(signal: AbortSignal): Promise<void> {
     this.#running ??= this.#run();
     await untilCaughtUp(this.#options, signal);

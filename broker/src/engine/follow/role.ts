@@ -5,6 +5,8 @@ import { findFinal, type FinalOptions } from "./stall-detector.ts";
 export interface Role {
   /** Whether this node writes the index now. */
   readonly isFollowing: boolean;
+  /** Another number each time this node begins to write the index; undefined while it does not. */
+  readonly epoch: number | undefined;
   /**
    * Call it after ledger and store have started. Waits until the index contains every block that was final at the time of the call, or `signal` aborts.
    * Call it again after a failure.

@@ -15,7 +15,7 @@ describe("a scrub", () => {
   let ended: string[];
   let steps: number;
   let progress: ScrubProgress;
-  let isDue: boolean;
+  let epoch: number | undefined;
   /** The steps, counted from 1, that fail. */
   let isFailing: (step: number) => boolean;
   beforeEach(() => {
@@ -23,7 +23,7 @@ describe("a scrub", () => {
     stopping = new AbortController();
     [ended, steps, isFailing] = [[], 0, () => false];
     progress = { checked: 0, damaged: 0, repaired: 0 };
-    isDue = true;
+    epoch = 1;
     const part = (name: Scrubbable["part"]): Scrubbable => ({
       part: name,
       get progress() {
@@ -38,7 +38,7 @@ describe("a scrub", () => {
     scrubber = new Scrubber({
       groupId: defaultGroupId,
       begin: () => [part("index"), part("chain")],
-      isDue: () => isDue,
+      epoch: () => epoch,
       clock,
       metrics: { ...noMetrics, scrubEnded: (_, { part: name }) => void ended.push(name) },
       logger: silentLogger,
@@ -84,19 +84,31 @@ describe("a scrub", () => {
   });
 
   it("begins within an hour whenever it becomes this node's turn, and otherwise after the period", async () => {
-    isDue = false;
+    epoch = undefined;
     await clock.advance(30 * hourMs);
-    isDue = true;
+    epoch = 2;
     await clock.advance(1.1 * hourMs);
     expect(ended).toEqual(["index", "chain"]);
-    isDue = false;
+    epoch = undefined;
     await clock.advance(30 * hourMs);
-    isDue = true;
+    epoch = 3;
     await clock.advance(1.1 * hourMs);
     expect(ended).toEqual(["index", "chain", "index", "chain"]);
     await clock.advance(6.9 * 24 * hourMs);
     expect(ended).toHaveLength(4);
     await clock.advance(0.2 * 24 * hourMs);
     expect(ended).toHaveLength(6);
+  });
+
+  it("begins within an hour also if it was another node's turn for less than an hour", async () => {
+    await clock.advance(1.9 * hourMs);
+    expect(ended).toEqual(["index", "chain"]);
+    epoch = undefined;
+    await clock.advance(100);
+    epoch = 2;
+    await clock.advance(1.1 * hourMs);
+    expect(ended).toEqual(["index", "chain", "index", "chain"]);
+    await clock.advance(6 * 24 * hourMs);
+    expect(ended).toHaveLength(4);
   });
 });

@@ -46,8 +46,8 @@ export interface ScrubberOptions {
   readonly groupId: GroupId;
   /** Begins a scrub: returns the parts of the group in the order in which to read them. */
   readonly begin: () => readonly Scrubbable[];
-  /** Whether this node must scrub the group. */
-  readonly isDue: () => boolean;
+  /** Another number each time it becomes this node's turn to scrub the group; undefined while it is not. */
+  readonly epoch: () => number | undefined;
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly logger: Logger;
@@ -62,19 +62,29 @@ export class Scrubber {
     this.#options = options;
   }
 
+  get #isDue(): boolean {
+    return this.#options.epoch() !== undefined;
+  }
+
   /** Scrubs periodically until `signal` aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, limits, isDue } = this.#options;
+    const { clock, limits, epoch } = this.#options;
     const { scrubPeriodMs } = limits;
     if (scrubPeriodMs === 0) return;
     const soonMs = Math.min(scrubPeriodMs, soonWaitMsMax);
+    let scrubbedEpoch: number | undefined;
     for (let leftMs = soonMs; !signal.aborted; ) {
       const waitMs = Math.min(leftMs, soonMs);
       await pause(clock, waitMs, signal);
       leftMs -= waitMs;
-      // Once it is this node's turn, it scrubs soon: it knows nothing of damage that another node found.
-      if (!isDue()) leftMs = soonMs;
-      else if (leftMs === 0) leftMs = (await this.#scrub(signal)) ? scrubPeriodMs : soonMs;
+      const current = epoch();
+      if (current === undefined) {
+        leftMs = soonMs;
+      } else if (leftMs === 0 || current !== scrubbedEpoch) {
+        // Once it is this node's turn, again or anew, it scrubs soon: it knows nothing of damage that another node found.
+        scrubbedEpoch = current;
+        leftMs = (await this.#scrub(signal)) ? scrubPeriodMs : soonMs;
+      }
     }
   }
 
@@ -96,10 +106,10 @@ export class Scrubber {
 
   /** Returns whether all was read, and nothing is damaged any more. */
   async #goThrough(one: Scrubbable, signal: AbortSignal): Promise<boolean> {
-    const { clock, logger, isDue, metrics, groupId } = this.#options;
+    const { clock, logger, metrics, groupId } = this.#options;
     const startedAt = clock.monotonic();
     const isRead = await this.#readAll(one, signal);
-    if (!isRead || signal.aborted || !isDue()) return false;
+    if (!isRead || signal.aborted || !this.#isDue) return false;
     metrics.scrubEnded(groupId, { part: one.part, at: clock.now() });
     const durationMs = Math.round(clock.monotonic() - startedAt);
     const { progress } = one;
@@ -109,8 +119,8 @@ export class Scrubber {
 
   /** Repeats a failed step: an outage of a minute must not leave the rest unread for a week. Returns whether all was read. Never rejects. */
   async #readAll(one: Scrubbable, signal: AbortSignal): Promise<boolean> {
-    const { clock, logger, isDue } = this.#options;
-    for (let failures = 0; !signal.aborted && isDue(); ) {
+    const { clock, logger } = this.#options;
+    for (let failures = 0; !signal.aborted && this.#isDue; ) {
       try {
         if (!(await one.step())) return true;
         failures = 0;
