@@ -6,6 +6,7 @@ import { loadConfig, type Secrets } from "../config/load-config.ts";
 import type { Config } from "../config/settings.ts";
 import type { ScrubReport } from "../engine/integrity/scrubber.ts";
 import { CleanupStack } from "../lib/cleanup-stack.ts";
+import { joinTexts } from "../lib/join-texts.ts";
 import type { Logger } from "../lib/logger.ts";
 import { takeFormat, toJsonText } from "../lib/output-format.ts";
 import { createLogger } from "../telemetry/logger.ts";
@@ -121,13 +122,12 @@ function withStart(report: ScrubReport, { finding, behind }: Start): ScrubReport
   }
   if (!isRebuilt)
     texts.push(`the index may lack events of the chain (${behind}): start the broker, or scrub again later`);
-  const all = [...texts, advice].filter((text) => text !== undefined);
   const count = finding === undefined ? 0 : 1;
   return {
     ...report,
     damaged: damaged + count,
     repaired: repaired + (isRebuilt ? count : 0),
-    advice: all.length === 0 ? undefined : all.join("; "),
+    advice: joinTexts([...texts, advice]),
   };
 }
 
