@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type EndedRun, type Exit, runBroker, startAndSignal, startBroker } from "../harness/broker-process.ts";
 import { Client } from "../harness/client.ts";
-import { startReceiver } from "../harness/receiver.ts";
+import { type Behaviour, startReceiver } from "../harness/receiver.ts";
 import { slow } from "../harness/behaviours.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { until } from "../harness/until.ts";
@@ -15,6 +15,24 @@ import { PublishLoad } from "./support/publish-load.ts";
 import { expectFound, expectGaplessSequences, expectMatchesLoad, replayAll } from "./support/replay.ts";
 
 const topics = ["l/a", "l/b"];
+
+/** A broker whose receiver has got the first attempt of an event. */
+async function startDelivering(behaviour: Behaviour, env: Readonly<Record<string, string>> = {}) {
+  const folder = createTempFolder();
+  const receiver = await startReceiver({ behaviour });
+  const broker = await startBroker({ dataDir: folder.path, env });
+  await using client = new Client(broker.url);
+  await client.open("l/one");
+  await client.subscribe({ topic: "l/one", url: receiver.url });
+  await client.publish("l/one", "1");
+  await receiver.waitFor("the first attempt", () => receiver.attempts.length === 1);
+  const dispose = async (): Promise<void> => {
+    await broker[Symbol.asyncDispose]();
+    await receiver[Symbol.asyncDispose]();
+    folder[Symbol.dispose]();
+  };
+  return { broker, [Symbol.asyncDispose]: dispose };
+}
 
 describe("a graceful stop", () => {
   it.each(["SIGTERM", "SIGINT"] as const)(
@@ -86,29 +104,17 @@ describe("a graceful stop", () => {
   });
 
   it("a stop waits for a callback in progress if the signal comes twice, as it does when npm passes on Ctrl-C", async () => {
-    using folder = createTempFolder();
-    await using receiver = await startReceiver({ behaviour: slow(500) });
-    await using broker = await startBroker({ dataDir: folder.path });
-    await using client = new Client(broker.url);
-    await client.open("l/twice");
-    await client.subscribe({ topic: "l/twice", url: receiver.url });
-    await client.publish("l/twice", "1");
-    await receiver.waitFor("the first attempt", () => receiver.attempts.length === 1);
+    await using delivering = await startDelivering(slow(500));
+    const { broker } = delivering;
     broker.signal("SIGINT");
     expect(await broker.stop()).toMatchObject({ code: 0, signal: null });
     expect(broker.stdout()).toContain("broker stopped");
   });
 
   it("another SIGINT, once it no longer counts as the first one, ends a broker at once that waits for a callback", async () => {
-    using folder = createTempFolder();
-    await using receiver = await startReceiver({ behaviour: () => {} });
     const env = { STELE_SHUTDOWN_DEADLINE_MS: "300000", STELE_CALLBACK_TIMEOUT_MS: "300000" };
-    await using broker = await startBroker({ dataDir: folder.path, env });
-    await using client = new Client(broker.url);
-    await client.open("l/late");
-    await client.subscribe({ topic: "l/late", url: receiver.url });
-    await client.publish("l/late", "1");
-    await receiver.waitFor("the attempt", () => receiver.attempts.length === 1);
+    await using delivering = await startDelivering(() => {}, env);
+    const { broker } = delivering;
     let exit: Exit | undefined;
     void broker.exited.then((ended) => (exit = ended));
     await until("the broker has ended", () => {
@@ -120,16 +126,10 @@ describe("a graceful stop", () => {
   });
 
   it("a stop ends within its deadline when a callback hangs", async () => {
-    using folder = createTempFolder();
-    await using receiver = await startReceiver({ behaviour: () => {} });
     // Without the deadline, the stop would wait for the attempt longer than this test's timeout.
     const env = { STELE_SHUTDOWN_DEADLINE_MS: "300", STELE_CALLBACK_TIMEOUT_MS: "300000" };
-    await using broker = await startBroker({ dataDir: folder.path, env });
-    await using client = new Client(broker.url);
-    await client.open("l/hang");
-    await client.subscribe({ topic: "l/hang", url: receiver.url });
-    await client.publish("l/hang", "1");
-    await receiver.waitFor("the attempt", () => receiver.attempts.length === 1);
+    await using delivering = await startDelivering(() => {}, env);
+    const { broker } = delivering;
     expect((await broker.stop()).code).toBe(0);
   });
 });
