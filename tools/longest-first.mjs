@@ -1,17 +1,37 @@
 // Orders the test files of a project so that the longest start first. Otherwise one of them may run alone at the end. Vitest itself knows how long each file
-// took in the last run. A fresh clone has no last run: there, Vitest begins with the largest files. Types: longest-first.d.mts.
+// took in the last run. A fresh clone has no last run: there, Vitest begins with the largest files. Files that wait for timers are spread over the run:
+// side by side they would leave the processors idle. Types: longest-first.d.mts.
 import { BaseSequencer } from "vitest/node";
 
+/** Files of unit tests that wait for timers most of their time, for more than a second. The longest come first. */
+export const waiting = [
+  "broker/src/tokens/oidc-provider.test.ts",
+  "broker/src/gateway/mqtt/pressure.test.ts",
+  "broker/src/ledger/evm/endpoint/endpoint-set.subscription.test.ts",
+  "broker/src/ledger/evm/endpoint/endpoint-set.odd-answers.test.ts",
+  "broker/src/sink/webhook/lookup/dns-resolver.test.ts",
+  "broker/src/gateway/stomp/admission.test.ts",
+  "broker/src/ledger/evm/endpoint/connection.test.ts",
+  "broker/src/verify/broker-client.test.ts",
+  "broker/src/gateway/http-server.test.ts",
+  "broker/src/gateway/http-tls.test.ts",
+  "broker/src/ledger/evm/endpoint/endpoint-set.test.ts",
+  "broker/src/backup/slow-disk.test.ts",
+  "broker/src/gateway/stomp/pressure.test.ts",
+  "broker/src/sink/webhook/guarded-connector.test.ts",
+  "broker/src/gateway/stomp/accepted.test.ts",
+  "broker/src/gateway/mqtt/live.test.ts",
+  "broker/src/gateway/mqtt/tls-listener.test.ts",
+  "broker/src/telemetry/audit-log.test.ts",
+  "broker/src/gateway/shared/connection/socket-server.test.ts",
+];
+
 /**
- * Files that take longest, as `npm test -- --slow` prints them: first unit tests, then histories, then all others that take 22 s or more. In each part, the
+ * Files that take longest, as `npm test -- --slow` prints them: first a unit test, then histories, then all others that take 22 s or more. In each part, the
  * longest come first.
  */
 export const longest = [
   "broker/src/store/sql/sql-store.test.ts",
-  "broker/src/tokens/oidc-provider.test.ts",
-  "broker/src/gateway/mqtt/pressure.test.ts",
-  "broker/src/gateway/stomp/pressure.test.ts",
-  "broker/src/sink/webhook/lookup/dns-resolver.test.ts",
   "broker/src/engine/reorganisation.prop.test.ts",
   "broker/src/engine/session/shares/share.cluster.prop.test.ts",
   "broker/src/engine/retention/store-with-dropped.prop.test.ts",
@@ -78,15 +98,23 @@ export class LongestFirst extends BaseSequencer {
     const usual = await super.sort(files); // oxlint-disable-line unicorn/no-array-sort -- Vitest's method, not the one of arrays
     // Vitest ends a worker when the next file is of another project, and the new worker loads all modules again: so projects come one after another.
     const projects = [...new Set(usual.map(({ project }) => project))];
-    // The sort is stable: the other files keep their order.
-    return usual.toSorted(
-      (left, right) =>
-        projects.indexOf(left.project) - projects.indexOf(right.project) || this.#rankOf(left) - this.#rankOf(right),
-    );
-  }
-
-  #rankOf({ moduleId }) {
-    const rank = longest.findIndex((path) => moduleId.endsWith(`/${path}`));
-    return rank === -1 ? longest.length : rank;
+    return projects.flatMap((project) => order(usual.filter((file) => file.project === project)));
   }
 }
+
+function order(files) {
+  const ranked = (list) => files.filter((file) => isIn(list, file)).toSorted(byRank(list));
+  const others = files.filter((file) => !isIn(waiting, file) && !isIn(longest, file));
+  return spread(ranked(waiting), [...ranked(longest), ...others]);
+}
+
+/** Starts with the first of `few`, and puts the same number of the others after each of them. */
+function spread(few, others) {
+  if (few.length === 0) return others;
+  const gap = Math.ceil(others.length / few.length);
+  return few.flatMap((file, index) => [file, ...others.slice(index * gap, (index + 1) * gap)]);
+}
+
+const rankOf = (list, { moduleId }) => list.findIndex((path) => moduleId.endsWith(`/${path}`));
+const isIn = (list, file) => rankOf(list, file) !== -1;
+const byRank = (list) => (left, right) => rankOf(list, left) - rankOf(list, right);
