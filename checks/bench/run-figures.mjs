@@ -26,7 +26,7 @@ import { topics } from "./figures/topics.mjs";
  * @property {number} rounds measured runs of each load
  * @property {{ readonly warmUpMs: number, readonly measureMs: number }} durations of one run
  * @property {number} callbackSeconds for which callbacks are counted
- * @property {number} warmUpSeconds before the callbacks are counted
+ * @property {number} warmUpSeconds before callbacks are counted, and before publishes are measured
  * @property {number} fillEvents in the store of the measurement `stored`
  * @property {number} chainRounds measured runs on an external chain
  * @property {{ readonly warmUpMs: number, readonly measureMs: number }} chainDurations of one run on an external chain
@@ -88,7 +88,7 @@ const quick = {
   rounds: 3,
   durations: { warmUpMs: 500, measureMs: 2000 },
   callbackSeconds: 10,
-  warmUpSeconds: 5,
+  warmUpSeconds: 10,
   fillEvents: 50_000,
   chainRounds: 2,
   chainDurations: { warmUpMs: 2000, measureMs: 8000 },

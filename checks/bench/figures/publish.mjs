@@ -23,7 +23,9 @@ export const publishOne = {
   name: "publish-one",
   async measure(context) {
     return withServers(context, { isBatchingOffToo: false }, async ({ broker }) => {
-      const runs = await repeat(context, () => publishLoad(broker, { connections: 1, ...context.durations }));
+      const plan = { connections: 1, ...context.durations };
+      const warmUp = () => publishLoad(broker, toWarmUp(plan, context));
+      const runs = await repeat(context, () => publishLoad(broker, plan), warmUp);
       return [
         toFigure({
           name: "publish, 1 connection: median",
@@ -41,7 +43,8 @@ async function measureShare(context, { connections, shareMin, batchingGainMin })
   const isBatchingOffToo = batchingGainMin !== undefined;
   return withServers(context, { isBatchingOffToo }, async (servers) => {
     const plan = { connections, ...context.durations };
-    const rounds = await repeat(context, () => measureRound(servers, plan));
+    const warmUp = () => measureRound(servers, toWarmUp(plan, context));
+    const rounds = await repeat(context, () => measureRound(servers, plan), warmUp);
     const name = (what) => `publish, ${connections} connections: ${what}`;
     const of = (server, key) => rounds.map((round) => round[server][key]);
     const quotients = (over, under, key) => rounds.map((round) => round[over][key] / round[under][key]);
@@ -76,6 +79,11 @@ async function measureShare(context, { connections, shareMin, batchingGainMin })
     }
     return figures.map(toFigure);
   });
+}
+
+/** The broker's rate rises for about ten seconds, while V8 compiles its code. */
+function toWarmUp(plan, { warmUpSeconds }) {
+  return { ...plan, warmUpMs: 0, measureMs: warmUpSeconds * 1000 };
 }
 
 /** Loads each server once, one after another, so that other work on the machine slows all of them. */

@@ -8,9 +8,9 @@ export function manyOf({ rounds }) {
   return { rounds: shortRoundsPerRound * rounds };
 }
 
-/** Runs once unmeasured, so that the JIT compilers are warm, then `rounds` times. */
-export async function repeat({ rounds }, run) {
-  await run();
+/** Warms the JIT compilers, by one unmeasured run if no other way is given, then runs `rounds` times. */
+export async function repeat({ rounds }, run, warmUp = run) {
+  await warmUp();
   const results = [];
   for (let round = 0; round < rounds; round += 1) results.push(await run());
   return results;
