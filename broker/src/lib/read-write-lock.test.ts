@@ -3,7 +3,7 @@ import { createDeferred } from "./deferred.ts";
 import { ReadWriteLock } from "./read-write-lock.ts";
 
 it("an exclusive task waits for earlier shared tasks, and later tasks wait for the exclusive one", async () => {
-  const mutex = new ReadWriteLock();
+  const lock = new ReadWriteLock();
   const order: string[] = [];
   const gates = [createDeferred<void>(), createDeferred<void>(), createDeferred<void>()] as const;
   const task = (name: string, gate?: Promise<void>) => async (): Promise<string> => {
@@ -13,11 +13,11 @@ it("an exclusive task waits for earlier shared tasks, and later tasks wait for t
     return name;
   };
   const all = [
-    mutex.shared(task("a", gates[0].promise)),
-    mutex.shared(task("b", gates[1].promise)),
-    mutex.exclusive(task("c", gates[2].promise)),
-    mutex.exclusive(task("d")),
-    mutex.shared(task("e")),
+    lock.shared(task("a", gates[0].promise)),
+    lock.shared(task("b", gates[1].promise)),
+    lock.exclusive(task("c", gates[2].promise)),
+    lock.exclusive(task("d")),
+    lock.shared(task("e")),
   ];
   for (const gate of gates) {
     gate.resolve();
@@ -34,8 +34,8 @@ async function fail(): Promise<never> {
 }
 
 it("continues with the next task after a failure", async () => {
-  const mutex = new ReadWriteLock();
-  await expect(mutex.exclusive(fail)).rejects.toThrow("failed");
-  await expect(mutex.shared(fail)).rejects.toThrow("failed");
-  expect(await mutex.exclusive(async () => 1)).toBe(1);
+  const lock = new ReadWriteLock();
+  await expect(lock.exclusive(fail)).rejects.toThrow("failed");
+  await expect(lock.shared(fail)).rejects.toThrow("failed");
+  expect(await lock.exclusive(async () => 1)).toBe(1);
 });
