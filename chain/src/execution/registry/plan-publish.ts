@@ -27,12 +27,15 @@ const WORD = 32;
 /** Words before the events in a log's data: eventsRoot, count, offset of the events, length of the events. */
 const DATA_WORDS = 4;
 const DATA_EVENTS_OFFSET = 3 * WORD;
-/** Words of memory that the contract uses besides the events: before a log's data, in the data, and one that it clears after the data. */
+/** Words of memory that the contract uses besides the events: 4 that Solidity reserves, DATA_WORDS, and one that it clears after the events. */
 const MEMORY_WORDS = 9;
 
 const EVENTS_PUBLISHED = keccak256(Buffer.from("EventsPublished(address,uint64,address,bytes32,uint32,bytes)"));
 
-/** The effects of a call of the registry if the call is a `publish` that accepts every batch; else undefined. Changes nothing. */
+/**
+ * Computes the effects of a call of the registry without applying them. Undefined if the interpreter must run the call: it is no plain `publish`, its gas may
+ * not suffice, or the registry may skip a batch.
+ */
 export function planPublish({
   message,
   registry,
@@ -45,7 +48,7 @@ export function planPublish({
   if (batches === undefined) return undefined;
   const heads = new TopicHeads(readSlot, blockNumber);
   const sender = toWord(toBuffer(message.from));
-  const datas = copyAlone(input);
+  const calldata = copyOutsidePool(input);
   const logs: Log[] = [];
   let [eventWords, wordsMax] = [0, 0];
   let sequence = { number: -1, word: sender };
@@ -55,7 +58,7 @@ export function planPublish({
     if (number === undefined) return undefined;
     if (number !== sequence.number) sequence = { number, word: toWord(numberBytes(number)) };
     const topics = [EVENTS_PUBLISHED, topic, sequence.word, sender];
-    logs.push({ address: registry, topics, data: toLogData(datas, batch), copied: toCopied(input, batch) });
+    logs.push({ address: registry, topics, data: toLogData(calldata, batch), copied: toCopiedBytes(input, batch) });
     const words = toWords(batch.eventsBytes);
     eventWords += words;
     wordsMax = Math.max(wordsMax, words);
@@ -63,21 +66,21 @@ export function planPublish({
   const fixed = publishGas.base + publishGas.perBatch * batches.length + heads.gas;
   const gas = fixed + (COPY_WORD_GAS + LOG_BYTE_GAS * WORD) * eventWords + memoryGas(MEMORY_WORDS + wordsMax);
   // A storage write fails unless more than STORE_GAS_MIN is left, so the call must offer that much above its cost.
-  const isPaid = message.gasLimit - message.intrinsicGas > gas + STORE_GAS_MIN;
-  return isPaid ? { gas, logs, slots: heads.changes() } : undefined;
+  const hasEnoughGas = message.gasLimit - message.intrinsicGas > gas + STORE_GAS_MIN;
+  return hasEnoughGas ? { gas, logs, slots: heads.changes() } : undefined;
 }
 
-/** Copies the calldata into memory of its own for all logs of a call: a block keeps them, and slices of Node's pool would keep the rest of the pool. */
-function copyAlone(input: Buffer): Buffer {
+/** Copies the calldata once for all logs of a call. Not into Node's buffer pool: a block keeps its logs, and a slice of the pool would keep the whole pool. */
+function copyOutsidePool(input: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(input.length);
   input.copy(copy);
   return copy;
 }
 
-/** Turns a batch in the copy of the calldata into the data of its log: swaps count and eventsRoot, and sets the offset of the events. */
-function toLogData(datas: Buffer, { at, eventsBytes }: BatchInput): Buffer {
+/** Turns a batch in the copied calldata into its log's data, in place: swaps count and eventsRoot, sets the offset of the events, and clears the padding. */
+function toLogData(calldata: Buffer, { at, eventsBytes }: BatchInput): Buffer {
   const end = at + TUPLE_BYTES + toWords(eventsBytes) * WORD;
-  const data = datas.subarray(at + COUNT_AT, end);
+  const data = calldata.subarray(at + COUNT_AT, end);
   for (let index = 0; index < WORD; index += 1) {
     const count = data[index] ?? 0;
     data[index] = data[index + WORD] ?? 0;
@@ -89,7 +92,7 @@ function toLogData(datas: Buffer, { at, eventsBytes }: BatchInput): Buffer {
 }
 
 /** Which bytes of a log's data are a copy of the calldata: the length of the events, and the events. */
-function toCopied({ buffer, byteOffset }: Buffer, { at, eventsBytes }: BatchInput): CopiedBytes {
+function toCopiedBytes({ buffer, byteOffset }: Buffer, { at, eventsBytes }: BatchInput): CopiedBytes {
   const length = WORD + eventsBytes;
   return { dataOffset: DATA_EVENTS_OFFSET, length, buffer, byteOffset: byteOffset + at + TUPLE_BYTES - WORD };
 }

@@ -20,7 +20,7 @@ export class RegistryExecution {
     this.#code = code;
   }
 
-  /** The effects of a `publish` that accepts every batch; undefined for any other message. Changes nothing. */
+  /** Computes the effects of a `publish` without applying them; undefined if the interpreter must run the message, see {@link planPublish}. */
   plan(message: Message, { header }: EvmBlock): Plan | undefined {
     const { to: registry, value } = message;
     if (registry === undefined || value !== 0n) return undefined;
