@@ -82,7 +82,7 @@ it("docs/mqtt-conformance.md names the case that covers each statement (update i
     const rows = allStatements(version).map((statement) => {
       const checkers = cases.websocket.filter((one) => statementsOf(one, version).includes(statement));
       const text = checkers.map(({ name }) => name).join("; ");
-      return `| MQTT-${statement} | ${text === "" ? `not checked: ${uncovered[version][statement]}` : text} |`;
+      return `| MQTT-${statement} | ${text === "" ? `no case: ${uncovered[version][statement]}` : text} |`;
     });
     return ["", `## MQTT ${titles[version]}`, "", "| Statement | Checked by |", "|---|---|", ...rows];
   });
