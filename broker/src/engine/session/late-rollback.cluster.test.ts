@@ -42,7 +42,7 @@ function delayReads({ clock, shared: { store } }: TestCluster): ReadonlyMap<stri
 const textsOf = ({ deliveries }: RecordingPeer) =>
   deliveries.map(({ event }) => new TextDecoder().decode(event.content));
 
-const places = ["a node that hears of the reorg late", "the node that rolls back the index, whose reads are slow"];
+const places = ["a node that learns of the reorg late", "the node that rolls back the index, whose reads are slow"];
 describe.each(places)("after a reorg, a client of %s", (place) => {
   it.each([
     ["lasts", 600_000],

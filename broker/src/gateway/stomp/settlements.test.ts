@@ -114,7 +114,7 @@ it.each([
   expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe("again");
 });
 
-it("accepts an ACK of an event that the chain removed, and delivers the event in its place", async () => {
+it("accepts an ACK of an event that the chain removed, and delivers the new event at its position", async () => {
   const chain = new MemoryChain({ clock: createSystemClock() });
   const port = await start({ chain });
   const client = await RawClient.connect(port);
@@ -130,11 +130,11 @@ it("accepts an ACK of an event that the chain removed, and delivers the event in
     client.send("ACK", { id: acks.get(body) ?? "", receipt: body });
     expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe(body);
   }
-  await publish("in its place");
+  await publish("replacement");
   const next = await take(client, 1);
-  expect([...next.keys()]).toEqual(["in its place"]);
+  expect([...next.keys()]).toEqual(["replacement"]);
   expect(await waitingCount()).toBe(1);
-  client.send("ACK", { id: next.get("in its place") ?? "", receipt: "last" });
+  client.send("ACK", { id: next.get("replacement") ?? "", receipt: "last" });
   await client.next("RECEIPT");
   expect(await waitingCount()).toBe(0);
 });
