@@ -9,8 +9,8 @@ interface Pipeline {
 }
 
 const pipelines = new WeakMap<Socket, Pipeline>();
-/** Connections that one endless answer occupies. */
-const taken = new WeakSet<Socket>();
+/** Connections reserved for an answer that does not end. */
+const reserved = new WeakSet<Socket>();
 
 export interface PipelinedRequest {
   readonly run: () => void;
@@ -25,7 +25,7 @@ export interface PipelinedRequest {
  */
 export function runPipelined(response: ServerResponse, { run, wait }: PipelinedRequest): boolean {
   const { socket } = response.req;
-  if (taken.has(socket)) return false;
+  if (reserved.has(socket)) return false;
   const pipeline = pipelineOf(socket);
   if (pipeline.running < pipelinedRunningMax) {
     pipeline.running += 1;
@@ -46,13 +46,13 @@ export function runPipelined(response: ServerResponse, { run, wait }: PipelinedR
 
 /**
  * Reserves the connection for an answer that does not end. A later request could never be answered, so it ends the connection. Returns a function
- * that gives the connection back; undefined if another request of the connection is unanswered.
+ * that releases the connection; undefined if another request of the connection is unanswered.
  */
-export function takeConnection(response: ServerResponse): (() => void) | undefined {
+export function reserveConnection(response: ServerResponse): (() => void) | undefined {
   const { socket } = response;
   if (socket === null || !isAlone(response)) return undefined;
-  taken.add(socket);
-  return () => void taken.delete(socket);
+  reserved.add(socket);
+  return () => void reserved.delete(socket);
 }
 
 /** Whether no other request of its connection waits for its answer. */

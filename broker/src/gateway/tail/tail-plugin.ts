@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from "fastify";
 import type { Logger } from "../../lib/logger.ts";
 import { ConnectionCallers } from "../callers/connection-callers.ts";
-import { takeConnection } from "../in-flight/pipelining.ts";
+import { reserveConnection } from "../in-flight/pipelining.ts";
 import { parameterError } from "../shared/failure.ts";
 import { sendFailure } from "../shared/send-failure.ts";
 import { statusOf } from "../shared/status-of.ts";
@@ -26,10 +26,10 @@ export function registerTail(app: FastifyInstance, { tails, logger }: TailPlugin
     url: "/tail",
     exposeHeadRoute: false,
     handler: async (request, reply) => {
-      let giveBack: (() => void) | undefined;
+      let release: (() => void) | undefined;
       try {
         const asked = readTailRequest(request.raw);
-        giveBack = takeWhole(reply);
+        release = reserve(reply);
         const { socket } = request.raw;
         await tails.open({
           caller: callers.ofRequest(request),
@@ -39,7 +39,7 @@ export function registerTail(app: FastifyInstance, { tails, logger }: TailPlugin
         });
         return reply;
       } catch (error) {
-        giveBack?.();
+        release?.();
         return refuse(reply, error);
       }
     },
@@ -56,14 +56,14 @@ export function registerTail(app: FastifyInstance, { tails, logger }: TailPlugin
   app.options("/tail", (_request, reply) => reply.status(204).header("allow", methods).send());
 }
 
-/** Reserves the connection for the tail. Refuses the tail behind an unanswered request; a later request on the connection closes it. */
-function takeWhole({ raw }: FastifyReply): () => void {
-  const giveBack = takeConnection(raw);
-  if (giveBack !== undefined) return giveBack;
-  throw parameterError("a tail needs a connection with no other request before or behind it");
+/** Reserves the connection for the tail: a later request ends the connection. Throws if the connection has another unanswered request. */
+function reserve({ raw }: FastifyReply): () => void {
+  const release = reserveConnection(raw);
+  if (release !== undefined) return release;
+  throw parameterError("a tail needs a connection of its own; this one has another unanswered request");
 }
 
-/** Writes the headers, without a transfer encoding: the end of the connection ends the body, so no event waits for the end of a chunk. */
+/** Writes the headers without a transfer encoding: the body ends with the connection. In a chunked body, an event could wait for the end of its chunk. */
 function writeHead(reply: FastifyReply, asked: TailRequest): void {
   reply.headers(headersOf(asked)).hijack();
   const { raw } = reply;
