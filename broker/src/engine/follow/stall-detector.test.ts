@@ -137,10 +137,10 @@ describe("a follower is replaced before the publishes of other nodes time out if
   });
 });
 
-describe("a follower whose endpoint answers without new blocks", () => {
+describe("a follower whose endpoint returns no new blocks", () => {
   beforeEach(() => start(3));
 
-  it("gives the lease to another node, so that publishes of other nodes are answered and delivered once", async () => {
+  it("releases the lease: another node follows, publishes through other nodes succeed, and each event is delivered once", async () => {
     const ids = [await cluster.run(cluster.subscribe(0, "a")), await cluster.run(cluster.subscribe(1, "a"))];
     await cluster.clock.advance(3_000);
     const stuck = follower();
@@ -161,7 +161,7 @@ describe("a follower whose endpoint answers without new blocks", () => {
     ]);
   });
 
-  it("gives the lease away until a node with a growing chain follows", async () => {
+  it("passes the lease on until a node follows whose endpoint returns new blocks", async () => {
     const healthy = (follower() + 2) % 3;
     for (const [index, endpoint] of endpoints.entries()) if (index !== healthy) endpoint.stopAt(cluster.chain.head);
     publishFromOutside();
@@ -170,7 +170,7 @@ describe("a follower whose endpoint answers without new blocks", () => {
     expect(indexed()).toEqual([cluster.chain.head, cluster.chain.head, cluster.chain.head]);
   });
 
-  it("gives the lease away after 20 to 40 s if its endpoint names the newest block but does not return it", async () => {
+  it("releases the lease after 20 to 40 s if its endpoint names the newest block but does not return it", async () => {
     const stuck = follower();
     endpoints[stuck]?.giveUpTo(cluster.chain.head);
     publishFromOutside();

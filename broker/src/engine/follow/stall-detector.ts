@@ -33,7 +33,7 @@ interface Sight {
 
 /**
  * Detects that the index does not advance although a later block has long been final on this node's own chain, and reports that block to the follower.
- * This happens when the follower's endpoint answers without new blocks.
+ * This happens when the follower's endpoint returns no new blocks.
  */
 export class StallDetector {
   readonly #options: StallDetectorOptions;
@@ -44,7 +44,7 @@ export class StallDetector {
     this.#options = options;
   }
 
-  /** How the index has stalled, for health; undefined if it has not, or while the follower may still give the lease away. */
+  /** How the index has stalled, for health; undefined if it has not, or while the follower may still release the lease. */
   get failure(): string | undefined {
     const { clock, limits, progress } = this.#options;
     const sight = this.#sight;

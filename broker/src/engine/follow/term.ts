@@ -11,11 +11,11 @@ import { Follower, type FollowerOptions } from "./follower.ts";
 import { Overtaken } from "./overtaken.ts";
 import type { Watcher } from "./watcher.ts";
 
-/** Failures in a row, without a step of the chain between them, after which this node gives the lease away, unless the store is unreachable. */
+/** Failures in a row after which this node releases the lease, unless the store is unreachable. A successful step resets the count. */
 const failuresMax = 6;
 /** Longest wait between two attempts of a node that shares the store, in milliseconds. */
 const retryDelayMsMax = 1_000;
-/** Wait between two checks whether this node must give the lease away, in milliseconds. */
+/** Wait between two checks whether this node must release the lease, in milliseconds. */
 const outagePollMs = 1_000;
 
 export interface TermOptions extends Omit<FollowerOptions, "lease"> {
