@@ -85,7 +85,7 @@ function testClaims(sessions: () => SessionStore): void {
     const wills = await sessions().listSessions({ after: undefined, limit: 9 });
     expect(wills.map(({ session }) => session.id)).toEqual([idOf(99)]);
   });
-  it("begins no stored session above a quota, and still resumes existing ones", async () => {
+  it("refuses new stored sessions above a quota, and still resumes existing ones", async () => {
     const quotas: readonly StoredQuota[] = [{ of: "tenant", name: "acme", what: "sessions", max: 5 }];
     const claimOfAcme = (number: number) =>
       claimOf({ newId: idOf(number), key: `k${number}`, principal: `acme/p${number % 3}`, quotas, isStored: true });
