@@ -125,7 +125,7 @@ describe("tails match the AsyncAPI document", () => {
 
 describe("MQTT and STOMP messages match the AsyncAPI document", () => {
   it.each(["mqtt", "mqttWebSocket"])(
-    "an MQTT message with mqttPayload: event matches the AsyncAPI document, at the server %s",
+    "if mqttPayload is event, an MQTT message of the server %s matches the AsyncAPI document",
     async (server) => {
       const client = await connectAsync(document.urlOf(server).href, { protocolVersion: 5, reconnectPeriod: 0 });
       const arrived = new Promise<unknown>((resolve) => {
@@ -142,7 +142,7 @@ describe("MQTT and STOMP messages match the AsyncAPI document", () => {
     },
   );
 
-  it("the user properties of an MQTT message with mqttPayload: raw match the AsyncAPI document", async () => {
+  it("if mqttPayload is raw, the user properties of an MQTT message match the AsyncAPI document", async () => {
     const own = await readDocument(contentPayload);
     const client = await connectAsync(own.urlOf("mqtt").href, { protocolVersion: 5, reconnectPeriod: 0 });
     const arrived = new Promise<object>((resolve) => {
