@@ -164,7 +164,7 @@ describe("stele doctor", () => {
     expect(JSON.stringify(findings)).not.toContain("secret");
   });
 
-  it("stele doctor reports a database that does not answer", async () => {
+  it("stele doctor reports a database that refuses the connection", async () => {
     const databaseUrl = `postgres://stele:secret@127.0.0.1:${await findFreePort()}/stele`;
     const settings = { databaseUrl, advertisedAddress: "127.0.0.1:8080", ...outsideChain };
     const { code, findings } = await examine(["--config", configOf("away.json", settings)]);

@@ -281,7 +281,7 @@ it("bench refuses events that are longer than a broker can be configured for, be
   expect(sent).toEqual([]);
 });
 
-it("tail --template prints a long content whole, and the template's tab, but no control character of the event", async () => {
+it("tail --template truncates no content, keeps the template's tab, and escapes control characters of the event", async () => {
   const text = `${"x".repeat(5_000)}\u0007`;
   const event = { topic: "t", content: Buffer.from(text).toString("base64"), extensions: {}, eventId: "2cf24dba-1-1" };
   const stream = `id: 2cf24dba-1-1\ndata: ${JSON.stringify(event)}\n\n`;
