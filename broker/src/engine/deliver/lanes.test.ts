@@ -180,21 +180,24 @@ describe("batches", () => {
   it.each([
     ["a topic of large events", { events: 60, topics: ["a"], bytes: 60_000 }],
     ["many small events of several topics", { events: 2_100, topics: ["a", "b", "c"], bytes: 1 }],
-  ])("a batch does not wait for more events while the worker takes none: %s", async (_, { events, topics, bytes }) => {
-    const options = { concurrency: 3, batchEvents: 1_000, batchMs: 60_000 };
-    const id = await engine.subscribe("#", { options });
-    const content = new Uint8Array(bytes);
-    const eventOf = (index: number) => ({
-      topic: topics[index % topics.length] ?? "",
-      groupId: undefined,
-      content,
-      extensions: [],
-    });
-    await Promise.all(Array.from({ length: events }, (_unused, index) => publish(engine.broker, eventOf(index))));
-    await engine.clock.advance(60_000);
-    expect(await acceptedCountOf(id)).toBe(events);
-    expect(engine.sink.attempts.length).toBeLessThan(12);
-  });
+  ])(
+    "the worker sends a batch before batchMs has passed if it has no room for more events: %s",
+    async (_, { events, topics, bytes }) => {
+      const options = { concurrency: 3, batchEvents: 1_000, batchMs: 60_000 };
+      const id = await engine.subscribe("#", { options });
+      const content = new Uint8Array(bytes);
+      const eventOf = (index: number) => ({
+        topic: topics[index % topics.length] ?? "",
+        groupId: undefined,
+        content,
+        extensions: [],
+      });
+      await Promise.all(Array.from({ length: events }, (_unused, index) => publish(engine.broker, eventOf(index))));
+      await engine.clock.advance(60_000);
+      expect(await acceptedCountOf(id)).toBe(events);
+      expect(engine.sink.attempts.length).toBeLessThan(12);
+    },
+  );
 
   it("a batch has at most 1 MiB, extensions included", async () => {
     receiveSlowly();
