@@ -184,7 +184,7 @@ describe("keys", () => {
     expect(reads).toBe(3);
   });
 
-  it("let 200 tokens with an unknown key wait for a hanging issuer, and refuse further ones, while others are verified", async () => {
+  it("that a hanging issuer has not returned yet: 200 tokens wait for them, further ones stay undecided, and tokens of known keys are verified", async () => {
     await clock.advance(5_000);
     const { promise, resolve } = createDeferred<void>();
     answering = promise;
@@ -207,7 +207,7 @@ describe("keys", () => {
     expect(await judge(token)).toMatchObject({ status: "verified" });
   });
 
-  it("that cannot be read leave a token with a new identifier undecided, since it may be right, and others as they were", async () => {
+  it("that cannot be read leave a token with a new identifier undecided, and change no other verdict", async () => {
     const next = await TestIssuer.create(issuer.name, "two");
     const token = await next.sign(valid());
     documents[place] = undefined;
