@@ -36,7 +36,7 @@ describe("a test event", () => {
     expect((await makeSink().test(target, unaborted)).outcome).toEqual({ status: "failed", reason });
   });
 
-  test("at a url that cannot be called fails with the reason", async () => {
+  test("fails with the reason if the broker cannot call the url", async () => {
     const { outcome, answer } = await makeSink().test(notificationTo({ url: "ftp://x/" }).subscription, unaborted);
     expect([outcome.status, answer]).toEqual(["failed", undefined]);
     expect(outcome).toHaveProperty("reason", expect.stringContaining("the url cannot be called"));
