@@ -64,7 +64,7 @@ describe.runIf(canRunChromium)(
       await page.context().close();
     });
 
-    it("the console moves the focus to the list of events when somebody closes the details of one", async () => {
+    it("the console moves the focus to the list of events when the user closes the details of an event", async () => {
       await world.client.open("read");
       await world.client.publish("read", "a line");
       const page = await open("tail?topic=read&after=OFFSET_FIRST");

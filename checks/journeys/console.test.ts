@@ -202,7 +202,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
-  it("the console keeps the newest 10,000 events in few rendered rows, and the visible rows stay in place", async () => {
+  it("the console keeps the newest 10,000 events, renders fewer than 100 of them, and holds the visible rows in place", async () => {
     await world.client.open("many");
     const page = await browser.open(view("tail?topic=many"));
     await page.getByText(/^Live/).waitFor();
