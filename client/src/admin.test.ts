@@ -69,7 +69,7 @@ const lost = (): never => {
   throw new TypeError("fetch failed", { cause: { code: "ECONNRESET" } });
 };
 
-it("deleteRole resolves if a repeat finds no role after a try whose answer was lost, and throws if the first try finds none", async () => {
+it("deleteRole resolves if a retry after a lost answer finds no role, and throws if the first try finds none", async () => {
   const deleteThrough = (...turns: (() => Response)[]): Promise<void> => {
     const fetch: typeof globalThis.fetch = async () => turns.shift()?.() ?? missing();
     return new Stele({ url: "http://broker.example", fetch, retries: 1 }).admin.deleteRole("r");
