@@ -218,7 +218,7 @@ describe("acknowledgements", () => {
     expect(attachment.session.acknowledge(peer.ticketOf(1))).toBe(true);
   });
 
-  it("count towards a window that the client can resize", async () => {
+  it("are awaited for at most windowMax events, and the client can change that number", async () => {
     const attachment = await attach({}, { windowMax: 1 });
     await engine.publishMany("a", 3);
     expect(peer.sequences).toEqual([1]);
