@@ -139,7 +139,7 @@ class Engine implements RunningBroker {
       workers: this.#workers,
       progressWriter: this.#progressWriter,
       eventIds: this.#eventIds,
-      turns: new KeyedMutex<SubscriptionId>(),
+      locks: new KeyedMutex<SubscriptionId>(),
       slices: this.#slices,
       history: this.#history,
       onHeld: () => void this.#held.start(),

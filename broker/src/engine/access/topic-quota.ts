@@ -48,7 +48,7 @@ export class CountedOpening {
  */
 export class TopicQuota {
   readonly #options: TopicQuotaOptions;
-  readonly #turns = new KeyedMutex<string>();
+  readonly #locks = new KeyedMutex<string>();
   readonly #openings = new Map<string, Set<Opening>>();
 
   constructor(options: TopicQuotaOptions) {
@@ -60,7 +60,7 @@ export class TopicQuota {
     const tenant = principal.kind === "known" ? principal.tenant : undefined;
     const max = tenant === undefined ? undefined : this.#options.quotas?.topicsMax(tenant);
     if (tenant === undefined || max === undefined) return nothing;
-    return this.#turns.run(tenant, () => this.#reserve(opening, { tenant, max }));
+    return this.#locks.run(tenant, () => this.#reserve(opening, { tenant, max }));
   }
 
   async #reserve(

@@ -29,15 +29,15 @@ export interface DeliveriesOptions extends HandOverOptions {
     readonly damagedRows: ReadonlySet<SubscriptionId>;
   };
   /** Held by calls that create, continue or remove a subscription. */
-  readonly turns: KeyedMutex<SubscriptionId>;
+  readonly locks: KeyedMutex<SubscriptionId>;
   readonly slices: TimeSlices;
   readonly limits: EngineLimits;
 }
 
 /**
- * Makes this node deliver the subscriptions that it owns, and no others. It starts, stops and hands over a subscription in the subscription's turn (`turns`),
- * and never while the index rolls back. Outside such a turn, workers stop when a membership ends, when the store refuses their progress, when the node stops,
- * and for a rollback.
+ * Makes this node deliver the subscriptions that it owns, and no others. It starts, stops and hands over a subscription under the subscription's lock, and
+ * never while the index rolls back. Workers stop without that lock when a membership ends, when the store refuses their progress, when the node stops, and for
+ * a rollback.
  */
 export class Deliveries {
   readonly #options: DeliveriesOptions;
@@ -177,7 +177,7 @@ export class Deliveries {
   }
 
   async #give({ groupId, items }: GroupPage<OwnedSubscription>, membership: Membership): Promise<void> {
-    await this.#inTurn({ groupId, items: items.map(({ id }) => id) }, async () => {
+    await this.#withLocks({ groupId, items: items.map(({ id }) => id) }, async () => {
       if (this.#serves(membership)) await this.#handOver.give(items.map(({ id, epoch }) => ({ id, epoch })));
     });
   }
@@ -189,7 +189,7 @@ export class Deliveries {
   /** Reads the rows of subscriptions whose workers may be wrong, and starts or ends workers to match. */
   async #settle(page: GroupPage<SubscriptionId>, membership: Membership): Promise<void> {
     const { store, workers, progressWriter, slices } = this.#options;
-    await this.#inTurn(page, async () => {
+    await this.#withLocks(page, async () => {
       if (!this.#serves(membership)) return;
       await progressWriter.flush();
       const rows = await store.findSubscriptions(page.items);
@@ -208,9 +208,9 @@ export class Deliveries {
     });
   }
 
-  async #inTurn(page: GroupPage<SubscriptionId>, task: () => Promise<void>): Promise<void> {
+  async #withLocks(page: GroupPage<SubscriptionId>, task: () => Promise<void>): Promise<void> {
     const group = this.#options.groups.find(page.groupId);
-    await this.#options.turns.runAll(page.items, () => (group === undefined ? task() : group.changes.shared(task)));
+    await this.#options.locks.runAll(page.items, () => (group === undefined ? task() : group.changes.shared(task)));
   }
 
   async #drop(id: SubscriptionId): Promise<void> {

@@ -37,7 +37,7 @@ export interface IndexRepairOptions {
 /** Repairs damaged batches of the index from the chain. */
 export class IndexRepair {
   readonly #options: IndexRepairOptions;
-  readonly #turns = new KeyedMutex<GroupId>();
+  readonly #locks = new KeyedMutex<GroupId>();
   readonly #reported = new Set<string>();
   readonly #repaired = new Map<GroupId, number>();
 
@@ -51,7 +51,7 @@ export class IndexRepair {
       return await read();
     } catch (error) {
       if (!(error instanceof IndexDamagedError)) throw error;
-      return this.#turns.run(groupId, () => this.#readRepairing(groupId, read));
+      return this.#locks.run(groupId, () => this.#readRepairing(groupId, read));
     }
   }
 

@@ -65,8 +65,8 @@ export interface SubscriptionOperatorOptions extends DeliveryChangesOptions, Omi
   /** Called after a subscription was paused or resumed. */
   readonly onHeld: () => void;
   readonly runningOrders: RunningOrders;
-  /** Runs the calls that change a subscription one at a time. */
-  readonly turns: KeyedMutex<SubscriptionId>;
+  /** The lock of each subscription: every call that changes it must hold the lock. */
+  readonly locks: KeyedMutex<SubscriptionId>;
 }
 
 /** How long a test event may take, in milliseconds, including the wait for a connection. */
@@ -115,14 +115,14 @@ export class SubscriptionOperator {
   /** @throws BrokerError 100503 to 100505, 100507; 200207, 200208, 200300; for a place as {@link Places.find}. */
   async order(text: string, call: CountedOrder): Promise<OrderResult> {
     const id = parseAnySubscriptionId(text);
-    const { turns, ownership, runningOrders } = this.#options;
+    const { locks, ownership, runningOrders } = this.#options;
     const { order, slices, isDryRun } = call;
     if (order.kind === "test") return runningOrders.run(({ aborting }) => this.#test(id, isDryRun, aborting));
     if (isDryRun) return this.#dryRunOne(id, call);
     if (isForDeadLetters(order))
       return runningOrders.run((signals) => this.#orderDeadLetters(id, order, { slices, signals }));
     const first = await this.#aim(await this.#findCurrent(id), call);
-    return turns.run(id, async () => {
+    return locks.run(id, async () => {
       let aim = first;
       for (let tries = 0; tries < triesMax; tries += 1) {
         await ownership.claim(id);

@@ -12,19 +12,20 @@ interface Waiting extends Deferred<Attachment> {
 
 /** The attaches in progress. A broker that stops refuses new attaches, and closes the store only after the last one has ended. */
 export class Attaches {
-  readonly #turns: KeyedMutex<string>;
-  /** The attaches that wait for a turn of their session's name. */
+  readonly #locks: KeyedMutex<string>;
+  /** The attaches that wait for the lock of their session's name. */
   readonly #waiting = new Map<string, readonly Waiting[]>();
   readonly #running = new Set<Promise<unknown>>();
   #isClosed = false;
 
-  constructor(turns: KeyedMutex<string>) {
-    this.#turns = turns;
+  constructor(locks: KeyedMutex<string>) {
+    this.#locks = locks;
   }
 
   /**
-   * Runs an attach in a turn of its session's name. That may take long if the store does not answer, and a client may connect again and again: each attach
-   * drops the waiting ones whose connections have ended. So does a turn, since such an attach would take the session from a live connection.
+   * Runs an attach under the lock of its session's name. It may wait long for the lock if the store does not answer, and a client may connect again and again:
+   * each call drops the waiting attaches whose connections have ended. An attach whose connection ended while it waited does not run either: it would take the
+   * session from a live connection.
    * @throws ClaimSkipped for those; 200300 after {@link close}; what the attach throws.
    */
   run(name: string, caller: Waiting["caller"], attach: Waiting["attach"]): Promise<Attachment> {
@@ -47,7 +48,7 @@ export class Attaches {
   }
 
   #schedule(name: string): void {
-    void this.#turns.run(name, () => this.#runNext(name));
+    void this.#locks.run(name, () => this.#runNext(name));
   }
 
   /** Never rejects. */

@@ -16,8 +16,8 @@ export interface FilterRemovalParts {
   readonly room: Pick<SessionRoom, "added">;
   /** Whether other nodes may have the connection of a session. */
   readonly isShared: boolean;
-  /** Runs one task at a time for each session name: attach, detach, or remove filters. */
-  readonly turns: KeyedMutex<string>;
+  /** The lock of each session name: whoever attaches or detaches a session, or removes filters, must hold it. */
+  readonly locks: KeyedMutex<string>;
   /** Called after the session's row has changed in the store; reads the row again. Never rejects. */
   readonly onChanged: (session: Session) => Promise<void>;
   /** Ends a session. */
@@ -46,7 +46,7 @@ export class FilterRemoval {
   async run(id: SubscriptionId, mayRemove: (found: Removable) => boolean): Promise<boolean> {
     const found = this.#findConnected(id) ?? (await this.#findStored(id));
     const name = found?.removables.every(mayRemove) === true ? found.name : undefined;
-    return name !== undefined && this.#parts.turns.run(name, () => this.#remove(name, id));
+    return name !== undefined && this.#parts.locks.run(name, () => this.#remove(name, id));
   }
 
   #findConnected(id: SubscriptionId): Found | undefined {
@@ -66,7 +66,7 @@ export class FilterRemoval {
     return { name: nameOf(found.session), removables: ending.map(({ filter }) => ({ owner, groupId, filter })) };
   }
 
-  /** Call it in a turn of the session's name, so that no connection at this node gets the session meanwhile. Another node may still take the session. */
+  /** The caller must hold the lock of the session's name, so that no connection at this node gets the session meanwhile. Another node may still take it. */
   async #remove(name: string, id: SubscriptionId): Promise<boolean> {
     const { connected, store, onEnded } = this.#parts;
     const known = connected.get(name);

@@ -44,10 +44,10 @@ export class Sessions implements Readers {
   /** The same, by identifier. */
   readonly #byId = new Map<string, Connected>();
   readonly #owners: ConnectedOwners;
-  readonly #turns = new KeyedMutex<string>();
+  readonly #locks = new KeyedMutex<string>();
   /** No AbortController: each session that waits for the store listens, and a signal compares each listener with all others. */
   readonly #stopping = new Cancellation();
-  readonly #attaches = new Attaches(this.#turns);
+  readonly #attaches = new Attaches(this.#locks);
   readonly #left: LeftConnections;
   readonly #filters: SessionFilters;
   readonly #removal: FilterRemoval;
@@ -78,7 +78,7 @@ export class Sessions implements Readers {
     this.#room = new SessionRoom(parts);
     this.#streams = new Streams(parts);
     const checkReturned = (groupId: GroupId): void => this.#sharesOf(groupId).checkReturned();
-    const own = { ...parts, room: this.#room, connected: this.#connected, turns: this.#turns, checkReturned };
+    const own = { ...parts, room: this.#room, connected: this.#connected, locks: this.#locks, checkReturned };
     this.#claims = new SessionClaims({ ...own, streams: this.#streams });
     const signal = this.#stopping;
     this.#lost = new LostAttaches({ ...own, signal, isUnderWay: (id) => this.#sweeper.isUnderWay(id) });
@@ -140,7 +140,7 @@ export class Sessions implements Readers {
     const will = request.will && { ...request.will, id: this.#parts.randomness.uuid() }; // The store keeps the identifier: see `StoredWill`.
     const attach = (): Promise<Attachment> =>
       this.#withRoom({ name, will, caller }, () =>
-        this.#attachInTurn({ name, group, caller }, { ...request, will }, peer),
+        this.#attachLocked({ name, group, caller }, { ...request, will }, peer),
       );
     return this.#attaches.run(name, caller, attach);
   }
@@ -200,7 +200,7 @@ export class Sessions implements Readers {
     }
   }
 
-  async #attachInTurn(attaching: Omit<Attaching, "stream">, request: AttachRequest, peer: Peer): Promise<Attachment> {
+  async #attachLocked(attaching: Omit<Attaching, "stream">, request: AttachRequest, peer: Peer): Promise<Attachment> {
     const { name, group, caller } = attaching;
     const held = this.#connected.get(name);
     if (held !== undefined) this.#parts.access.checkOwner(caller, held.ownedBy);
@@ -290,7 +290,7 @@ export class Sessions implements Readers {
     });
   }
 
-  /** Ends a session with its connection. Call it in a turn of its name. @throws what the store throws; then the sweeper ends the session. */
+  /** Ends a session with its connection. The caller must hold the lock of its name. @throws what the store throws; then the sweeper ends the session. */
   async #end(known: Connected, why?: EndReason): Promise<void> {
     if (this.#connected.get(known.name) !== known) return;
     if (why !== undefined) known.peer.ended(why); // This call may detach the session.
@@ -306,11 +306,11 @@ export class Sessions implements Readers {
 
   /** Ends this node's connection of a session as taken over. */
   async #endLocal(name: string): Promise<void> {
-    // If the connection has left since this turn began, its end is written only after this turn: write it now.
+    // If the connection has left, its end waits for the lock that this task holds: write it now.
     if (this.#left.has(name)) await this.#left.write(name);
     const known = this.#connected.get(name);
     if (known === undefined) return;
-    known.peer.ended("taken-over"); // This call may detach the session; a later turn then writes the end.
+    known.peer.ended("taken-over"); // This call may detach the session; its end then waits for the lock.
     const { session, will } = known;
     const hasLeft = this.#connected.get(name) !== known; // Then #leave settles the will of a session that is only in memory.
     this.#release(known);

@@ -18,7 +18,7 @@ export interface ResumptionOptions {
   readonly store: Store;
   readonly groups: Groups;
   readonly workers: DeliveryWorkers;
-  readonly turns: KeyedMutex<SubscriptionId>;
+  readonly locks: KeyedMutex<SubscriptionId>;
   readonly slices: TimeSlices;
   readonly clock: Clock;
   readonly randomness: Randomness;
@@ -129,7 +129,7 @@ export class Resumption {
     groupId: GroupId,
     { ids, signal }: { readonly ids: readonly SubscriptionId[]; readonly signal: AbortSignal },
   ): Promise<void> {
-    const { groups, turns, store, workers, slices } = this.#options;
+    const { groups, locks, store, workers, slices } = this.#options;
     const start = async (): Promise<void> => {
       for (const row of await store.findSubscriptions(ids)) {
         if (signal.aborted) return;
@@ -138,7 +138,7 @@ export class Resumption {
       }
     };
     const group = groups.find(groupId);
-    await turns.runAll(ids, () => (group === undefined ? start() : group.changes.shared(start)));
+    await locks.runAll(ids, () => (group === undefined ? start() : group.changes.shared(start)));
   }
 
   #isDue({ id, state, groupId }: Subscription, dueGroupId: GroupId): boolean {

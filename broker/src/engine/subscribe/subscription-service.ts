@@ -55,8 +55,8 @@ export interface SubscriptionServiceOptions {
   readonly progressWriter: ProgressWriter;
   readonly events: EventQuery;
   readonly ownership: Ownership;
-  /** Runs calls for one identifier one after the other. */
-  readonly turns: KeyedMutex<SubscriptionId>;
+  /** The lock of each identifier: calls for one identifier run one after the other. */
+  readonly locks: KeyedMutex<SubscriptionId>;
   readonly history: AttemptHistory;
   /** Called after the service has ended a worker to suspend its subscription. */
   readonly onHeld: () => void;
@@ -132,7 +132,7 @@ export class SubscriptionService {
     const id = this.#toId(caller, call.subscriptionId);
     if (!isPattern(filter)) await group.getTopic(parseTopicName(filter));
     await sink.checkTarget(await this.#targetFor(id, call, caller));
-    await this.#inTurn(id, async () => {
+    await this.#withLock(id, async () => {
       const owner = await ownership.owner();
       if (call.subscriptionId !== undefined) await ownership.claim(id);
       return group.changes.shared(() => this.#makeOrContinue(id, { group, filter, call, caller, owner }));
@@ -145,7 +145,7 @@ export class SubscriptionService {
     const { hasCoordinator, ownership, store } = this.#options;
     if (caller.protocol === "JSON-RPC" && !hasCoordinator) throw new BrokerError("noCoordinator");
     const id = this.#options.access.parseSubscriptionId(caller, call.subscriptionId);
-    await this.#inTurn(id, async () => {
+    await this.#withLock(id, async () => {
       this.#checkRemovable(caller, await store.findSubscription(id)); // before the claim: a foreign caller must not move the subscription to this node
       await ownership.claim(id);
       return this.#remove(id, caller);
@@ -157,9 +157,9 @@ export class SubscriptionService {
    * operator resumes it. Does nothing if another worker delivers it now. If the write to the store fails, a new worker tries again later. Never rejects.
    */
   async suspend(id: SubscriptionId, worker: DeliveryWorker): Promise<void> {
-    const { workers, turns, logger, limits } = this.#options;
+    const { workers, locks, logger, limits } = this.#options;
     try {
-      await turns.run(id, async () => {
+      await locks.run(id, async () => {
         if (workers.find(id) === worker) await this.#suspend(id);
       });
     } catch (error) {
@@ -201,9 +201,9 @@ export class SubscriptionService {
       : access.parseSubscriptionId(caller, text);
   }
 
-  /** Repeats `task` while it returns false because the state that it read has changed. */
-  async #inTurn(id: SubscriptionId, task: () => Promise<boolean>): Promise<void> {
-    await this.#options.turns.run(id, async () => {
+  /** Holds the identifier's lock, and repeats `task` while it returns false because the state that it read has changed. */
+  async #withLock(id: SubscriptionId, task: () => Promise<boolean>): Promise<void> {
+    await this.#options.locks.run(id, async () => {
       for (let tries = 0; tries < triesMax; tries += 1) if (await task()) return;
       throw new BrokerError("busy", { details: "the subscription or its index changed during every try" });
     });

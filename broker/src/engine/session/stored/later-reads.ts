@@ -104,7 +104,7 @@ export class LaterReads {
       this.#parts.checkReturned(known.group.id);
     } else if (known.protocol === "STOMP" && session.isStored && row.filters.length === 0)
       // The row of a session that is not stored never has filters. Of a stored one, another node has carried out unSubscribe.
-      void this.#end(known); // Not awaited: the end takes a turn of the session's name, which the caller may hold.
+      void this.#end(known); // Not awaited: the end needs the lock of the session's name, which the caller may hold.
     else if (!session.isStopped && !hasRolledBack) session.adopt(row);
     else if (!isStopped(known)) {
       session.restart(row);

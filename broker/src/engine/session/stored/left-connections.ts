@@ -24,8 +24,8 @@ export interface LeftConnectionsParts extends OwnRowsParts {
   readonly clock: Clock;
   readonly limits: Pick<EngineLimits, "retryDelayMsMin">;
   readonly logger: Logger;
-  /** Runs one task at a time for each session name. */
-  readonly turns: KeyedMutex<string>;
+  /** The lock of each session name. */
+  readonly locks: KeyedMutex<string>;
   readonly times: SessionTimes;
   readonly room: SessionRoom;
   readonly sweeper: SessionSweeper;
@@ -80,13 +80,13 @@ export class LeftConnections {
     const { name } = left;
     this.#all.set(left, end);
     this.#pending.set(name, { left, end });
-    void this.track(this.#parts.turns.run(name, () => this.write(name)));
+    void this.track(this.#parts.locks.run(name, () => this.write(name)));
   }
 
   /** Ends a session in a turn of its name. @throws what `end` throws. */
   async end({ name, group }: Connected, end: () => Promise<void>): Promise<void> {
-    const { turns, signal } = this.#parts;
-    await this.track(turns.run(name, () => this.#sessionTurns.run(group.id, end, signal)));
+    const { locks, signal } = this.#parts;
+    await this.track(locks.run(name, () => this.#sessionTurns.run(group.id, end, signal)));
   }
 
   /** Lets {@link settled} wait for the end of a connection or session. @throws what `end` throws. */

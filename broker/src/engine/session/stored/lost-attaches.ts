@@ -19,8 +19,8 @@ export interface LostAttachesParts {
   readonly store: { readonly sessions: Pick<SessionStore, "listSessions" | "detachSession" | "takeDueSession"> };
   /** Sessions that are connected to this node, by name. */
   readonly connected: ReadonlyMap<string, Connected>;
-  /** Runs one task at a time for each session name. */
-  readonly turns: KeyedMutex<string>;
+  /** The lock of each session name. */
+  readonly locks: KeyedMutex<string>;
   /** See `SessionSweeper`. */
   readonly isUnderWay: (id: SessionId) => boolean;
   readonly nodeId: () => NodeId | undefined;
@@ -87,25 +87,25 @@ export class LostAttaches {
   }
 
   /**
-   * Gives a will back that a lost claim took, so that a sweep finds it. Leaves out a will that this node publishes now: another node would publish it too. In
-   * a turn of the claim's session: if the answer to that claim is still to come, the sweeper has the will when the turn begins.
+   * Gives a will back that a lost claim took, so that a sweep finds it. Leaves out a will that this node publishes now: another node would publish it too.
+   * Holds the lock of the session's name: if the answer to that claim is still to come, the sweeper has the will by the time this node gets the lock.
    */
   async #giveBack(session: StoredSession): Promise<void> {
-    const { turns, store, isUnderWay } = this.#parts;
-    await turns.run(nameOf({ ...session, key: keyOfClaim(session.key) }), async () => {
+    const { locks, store, isUnderWay } = this.#parts;
+    await locks.run(nameOf({ ...session, key: keyOfClaim(session.key) }), async () => {
       if (!isUnderWay(session.id)) await store.sessions.takeDueSession(session, undefined);
     });
   }
 
   /**
-   * Ends a connection in a turn of the session's name, so that no other connection of this node gets the session meanwhile. The client was never
+   * Ends a connection under the lock of the session's name, so that no other connection of this node gets the session meanwhile. The client was never
    * accepted, so its will is not published.
    */
   async #end(session: StoredSession): Promise<void> {
-    const { connected, turns, store, checkReturned } = this.#parts;
+    const { connected, locks, store, checkReturned } = this.#parts;
     const name = nameOf(session);
     if (connected.has(name)) return;
-    await turns.run(name, async () => {
+    await locks.run(name, async () => {
       if (connected.has(name)) return;
       await store.sessions.detachSession(session, { will: undefined, willDelayMs: 0, expiryMs: session.expiryMs });
       checkReturned(session.groupId);
