@@ -317,7 +317,7 @@ export class Sessions implements Readers {
     await this.#left.writeLast(known);
     if (session.isStored || this.#parts.isShared) return;
     if (hasLeft)
-      await this.#left.write(name); // The store may have failed to begin the row that the end waited for.
+      await this.#left.write(name); // The store may have failed to create the session's row.
     else if (will !== undefined) void this.#sweeper.publishUnstored(known, will);
   }
 

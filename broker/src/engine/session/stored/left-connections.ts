@@ -37,20 +37,20 @@ export interface LeftConnectionsParts extends OwnRowsParts {
   readonly checkReturned: (groupId: GroupId) => void;
 }
 
-/** The will and the expiry of a session whose connection has left. */
+/** The will and the expiry to store with a session when its connection has ended. */
 export interface ConnectionEnd {
   readonly will: WillRequest | undefined;
   readonly expiryMs: number;
 }
 
-/** Connections that have left and whose ends are not yet in the store. */
+/** Connections that have ended, until the store has their ends. */
 export class LeftConnections {
   readonly #parts: LeftConnectionsParts;
-  /** Each with the end to write; undefined if only the last state of its session is to be written. */
+  /** Each with the end to write; undefined if this node must write only the last state of the session. */
   readonly #all = new Map<Connected, ConnectionEnd | undefined>();
   /** The ends to write, by session name. */
   readonly #pending = new Map<string, { readonly left: Connected; readonly end: ConnectionEnd }>();
-  /** Ends of connections, and of sessions, that wait for their turns or are being written. */
+  /** Tasks that end connections or sessions, waiting or running. */
   readonly #ending = new Set<Promise<unknown>>();
   readonly #log: BoundedLog;
   readonly #storeTurns = new StoreTurns();
@@ -67,15 +67,15 @@ export class LeftConnections {
   }
 
   /**
-   * Call it when the node stops, before its connections end. From then on, if the row already has a connection's will and expiry, this node writes only
-   * the last state of the session: detaching thousands of sessions one by one takes longer than a stop may. One statement detaches them all at the next start,
-   * or at another node.
+   * Call it when the node stops, before its connections end. From then on, this node writes only the last state of a session whose row already has the will
+   * and the expiry. It does not detach the session: detaching thousands one by one would take longer than a stop may. One statement detaches them all at the
+   * next start, or on another node.
    */
   beginStop(): void {
     this.#isStopping = true;
   }
 
-  /** Writes the end in the next turn of the name, or earlier if {@link write} is called. */
+  /** Writes the end under the lock of the session's name, or earlier if {@link write} is called. */
   add(left: Connected, end: ConnectionEnd): void {
     const { name } = left;
     this.#all.set(left, end);
@@ -83,13 +83,13 @@ export class LeftConnections {
     void this.track(this.#parts.locks.run(name, () => this.write(name)));
   }
 
-  /** Ends a session in a turn of its name. @throws what `end` throws. */
+  /** Ends a session under the lock of its name. @throws what `end` throws. */
   async end({ name, group }: Connected, end: () => Promise<void>): Promise<void> {
     const { locks, signal } = this.#parts;
     await this.track(locks.run(name, () => this.#sessionTurns.run(group.id, end, signal)));
   }
 
-  /** Lets {@link settled} wait for the end of a connection or session. @throws what `end` throws. */
+  /** Lets {@link settled} wait for a task that ends a connection or a session. @throws what `end` throws. */
   async track(end: Promise<unknown>): Promise<void> {
     this.#ending.add(end);
     try {
@@ -103,7 +103,7 @@ export class LeftConnections {
     return this.#pending.has(name);
   }
 
-  /** Writes the end of the connection that left, if there is one. Call it in a turn of the name. */
+  /** Writes the pending end of the name, if there is one. The caller must hold the name's lock. */
   async write(name: string): Promise<void> {
     const pending = this.#pending.get(name);
     this.#pending.delete(name);
@@ -111,8 +111,8 @@ export class LeftConnections {
   }
 
   /**
-   * Drops the end of a connection whose session another connection has claimed: the claim settles the will. Call it in a turn of the name: then no other end of
-   * that name is being written.
+   * Drops the pending end of the name, if there is one: either the session is removed, or another connection has claimed it and the claim settles the will. The
+   * caller must hold the name's lock: then no end of that name is being written.
    */
   drop(name: string): void {
     const pending = this.#pending.get(name);
@@ -121,10 +121,10 @@ export class LeftConnections {
     this.#all.delete(pending.left);
   }
 
-  /** Resolves when every end is written, or when `signal` aborts; then warns of ends whose will or expiry the rows lack. */
+  /** Resolves when every end is written or `signal` aborts. Warns if the rows lack the will or the expiry of some ends. */
   async settled(signal: CancelSignal): Promise<void> {
     await untilAborted(this.#allEnded(), signal);
-    const count = [...this.#all].filter(([left, end]) => end !== undefined && !isKnown(left, end)).length;
+    const count = [...this.#all].filter(([left, end]) => end !== undefined && !isInRow(left, end)).length;
     if (count === 0) return;
     const effect =
       "wills of clients that disconnected normally may be published, and sessions keep the expiry of their CONNECT";
@@ -132,11 +132,11 @@ export class LeftConnections {
   }
 
   async #allEnded(): Promise<void> {
-    while (this.#ending.size > 0) await Promise.allSettled(this.#ending); // A session's end that fails adds the end of its connection.
+    while (this.#ending.size > 0) await Promise.allSettled(this.#ending); // If ending a session fails, the end of its connection is added.
   }
 
   /**
-   * Removes the session of a connection that has left, and drops the connection's pending end, which would keep the session. Call it in a turn of the name.
+   * Removes the session of a connection that has ended. Drops the pending end, which would keep the session. The caller must hold the lock of its name.
    * @throws what the store throws.
    */
   async remove(left: Connected): Promise<void> {
@@ -148,7 +148,7 @@ export class LeftConnections {
   /** Writes the last state of a session that another connection continues. A rollback waits for the write, or prevents it. @throws what the store throws. */
   async writeLast(left: Connected): Promise<void> {
     const { group, session, lingering } = left;
-    const isNew = !this.#all.has(left); // Otherwise its end is pending, and removes it from the set later.
+    const isNew = !this.#all.has(left); // Otherwise its end is pending; whoever writes the end deletes the entry.
     if (isNew) this.#all.set(left, undefined);
     try {
       await lingering.ended();
@@ -166,20 +166,20 @@ export class LeftConnections {
     const { will, expiryMs } = connectionEnd;
     const { group, session, lingering } = left;
     const { store, clock, limits, signal, sweeper, room, times, writers, isShared, checkReturned } = this.#parts;
-    let isLeftToOthers = false;
+    let isDeferred = false;
     let former: SessionKey | undefined;
     const write = async (): Promise<void> => {
       if (!session.isStopped) await writers.of(group.id).writeLast(session);
-      // The statement that detaches all sessions would keep a stream that has lost its filters, which only another node can have removed.
-      isLeftToOthers = this.#isStopping && isKnown(left, connectionEnd) && (left.protocol !== "STOMP" || !isShared);
-      if (isLeftToOthers) return;
+      // If another node has removed all filters of a stream, this node must remove the session. The statement that detaches all sessions would keep it.
+      isDeferred = this.#isStopping && isInRow(left, connectionEnd) && (left.protocol !== "STOMP" || !isShared);
+      if (isDeferred) return;
       await times.advance(group.id);
-      const toStored = (ms: number): number => times.durationFromNow(group.id, ms);
-      const willDelayMs = toStored(will?.delayMs ?? 0);
-      const end = { will: will && encodeWill(will), willDelayMs, expiryMs: toStored(expiryMs) };
+      const toStoredMs = (ms: number): number => times.durationFromNow(group.id, ms);
+      const willDelayMs = toStoredMs(will?.delayMs ?? 0);
+      const end = { will: will && encodeWill(will), willDelayMs, expiryMs: toStoredMs(expiryMs) };
       let isRemoved = false;
       former = await changeOwnRow(this.#parts, left, (key, row) => {
-        // Another node has removed all filters of the stream, and leaves its end to this node.
+        // Another node has removed all filters of the stream, and leaves it to this node to remove the session.
         isRemoved = left.protocol === "STOMP" && row?.filters.length === 0;
         return isRemoved ? store.sessions.removeSession(key) : store.sessions.detachSession(key, end);
       });
@@ -187,7 +187,7 @@ export class LeftConnections {
     };
     await lingering.ended();
     if (!session.isStored && !isShared) {
-      // The store has failed to begin the row that the end waited for.
+      // The session has no row: the store failed to create it.
       this.#all.delete(left);
       if (will !== undefined) void sweeper.publishUnstored(left, will);
       return;
@@ -197,13 +197,13 @@ export class LeftConnections {
         await this.#storeTurns.run(group.id, () => group.changes.shared(write), signal);
         break;
       } catch (error) {
-        if (signal.aborted) break; // The broker has given up the end, warned of it if need be, and may have stopped the store.
-        this.#log.warn("end of a connection not written", { sessionId: session.id, error });
+        if (signal.aborted) break; // The broker stops: `settled` has warned of this end if the row lacks it, and the store may be closed.
+        this.#log.warn("end of a connection not written, trying again", { sessionId: session.id, error });
         await pause(clock, limits.retryDelayMsMin, signal);
       }
     }
     this.#all.delete(left);
-    if (isLeftToOthers) return;
+    if (isDeferred) return;
     checkReturned(group.id);
     const key = { id: session.id, epoch: (former ?? session.key).epoch + 1 };
     const delayMs = Math.min(expiryMs, will === undefined ? expiryMs : will.delayMs);
@@ -211,7 +211,7 @@ export class LeftConnections {
   }
 }
 
-/** Whether the row already has the will and the expiry, so that whoever detaches the session later writes the same end. */
-function isKnown(left: Connected, { will, expiryMs }: ConnectionEnd): boolean {
+/** Whether the session's row already has this will and expiry. Then whoever detaches the session later writes the same end. */
+function isInRow(left: Connected, { will, expiryMs }: ConnectionEnd): boolean {
   return will === left.will && expiryMs === left.expiryMs;
 }

@@ -43,7 +43,7 @@ async function attach(engine: TestEngine, expiryMs: number): Promise<readonly At
 }
 
 it("logs fewer than 50 lines while the store cannot write the ends of 100 connections", async () => {
-  const { logger, lines } = createRecorder("end of a connection not written");
+  const { logger, lines } = createRecorder("end of a connection not written, trying again");
   const memory = createMemoryStore();
   let isAway = false;
   const detachSession: typeof memory.sessions.detachSession = async (...given) => {
