@@ -19,7 +19,7 @@ import { inSlices } from "../../lib/time-slices.ts";
 import { readOnEach, stopEach } from "./session-slices.ts";
 import { ConnectedOwners } from "./connected-owners.ts";
 import { FilterRemoval, nameOf } from "./filter-removal.ts";
-import { LeftConnections } from "./stored/left-connections.ts";
+import { EndedConnections } from "./stored/ended-connections.ts";
 import { Lingering } from "./lingering.ts";
 import { LostAttaches } from "./stored/lost-attaches.ts";
 import type { EndReason, Peer } from "./peer.ts";
@@ -48,7 +48,7 @@ export class Sessions implements Readers {
   /** No AbortController: each session that waits for the store listens, and a signal compares each listener with all others. */
   readonly #stopping = new Cancellation();
   readonly #attaches = new Attaches(this.#locks);
-  readonly #left: LeftConnections;
+  readonly #ended: EndedConnections;
   readonly #filters: SessionFilters;
   readonly #removal: FilterRemoval;
   readonly #streams: Streams;
@@ -87,14 +87,14 @@ export class Sessions implements Readers {
       signal,
       find: (session) => this.#findConnected(session),
       isStopped: ({ group }) => this.#stopped.has(group.id),
-      end: (known) => this.#left.end(known, () => this.#end(known, "removed")),
+      end: (known) => this.#ended.end(known, () => this.#end(known, "removed")),
       release: (known) => this.#release(known),
     });
     const onChanged = (session: Session): Promise<void> => this.#laterReads.readUntilDone(session);
-    const onEnded = (known: Connected): Promise<void> => this.#left.track(this.#end(known, "removed"));
+    const onEnded = (known: Connected): Promise<void> => this.#ended.track(this.#end(known, "removed"));
     this.#removal = new FilterRemoval({ ...own, onChanged, onEnded });
     this.#sweeper = new SessionSweeper({ ...own, signal, onEnded: (groupId, id) => this.#forget(groupId, id) });
-    this.#left = new LeftConnections({ ...own, writers: this.writers, sweeper: this.#sweeper, signal });
+    this.#ended = new EndedConnections({ ...own, writers: this.writers, sweeper: this.#sweeper, signal });
     const retainedReads = new RetainedReads({ ...parts, store: parts.storeWithoutDropped });
     this.#retainedReads = retainedReads;
     const toShareParts = (id: GroupId): ReaderParts => ({ ...parts.toSessionParts(id, () => true), retainedReads });
@@ -180,14 +180,14 @@ export class Sessions implements Readers {
 
   /** Ends every connection. Resolves when the ends are written or `signal` aborts. */
   async stopAll(signal: AbortSignal): Promise<void> {
-    this.#left.beginStop();
+    this.#ended.beginStop();
     for (const shares of this.#shares.values()) void shares.stop();
     const all = new Set(this.#connected.values());
     for (const { peer } of all) peer.ended("stopping");
     await untilAborted(this.#attaches.close(), signal);
     this.#endLate([...this.#connected.values()].filter((known) => !all.has(known)));
     await untilAborted(this.#filters.settled(), signal);
-    await this.#left.settled(signal);
+    await this.#ended.settled(signal);
     this.#stopping.abort();
     await this.#sweeper.stop();
   }
@@ -222,9 +222,9 @@ export class Sessions implements Readers {
     const { claimed, claim } = await this.#claims.claim(attaching, request);
     this.#sweeper.returned(name);
     this.#settleFormer(group.id, claimed);
-    if (claimed.dueWill !== undefined) this.#left.drop(name); // Otherwise a failed attach leaves the former will to the pending end.
+    if (claimed.dueWill !== undefined) this.#ended.drop(name); // Otherwise a failed attach leaves the former will to the pending end.
     checkMembership(this.#parts, claim);
-    this.#left.drop(name);
+    this.#ended.drop(name);
     const session = this.#create({ group, principal, claim }, claimed);
     if (stream !== undefined) await this.#streams.begin(session, stream, claim.generation);
     const { will, expiryMs, protocol, key } = request;
@@ -255,7 +255,7 @@ export class Sessions implements Readers {
       unsubscribe: (filters) => this.#filters.unsubscribe({ session, group, caller }, filters),
       linger: (until) => lingering.add(until),
       detach: (leave) => this.#leave(known, leave),
-      end: () => this.#left.end(known, () => this.#end(known)),
+      end: () => this.#ended.end(known, () => this.#end(known)),
     };
   }
 
@@ -297,27 +297,27 @@ export class Sessions implements Readers {
     this.#release(known);
     try {
       await this.#claims.keeping(known);
-      if (known.session.isStored || this.#parts.isShared) await this.#left.remove(known);
+      if (known.session.isStored || this.#parts.isShared) await this.#ended.remove(known);
     } catch (error) {
-      this.#left.add(known, { will: undefined, expiryMs: 0 });
+      this.#ended.add(known, { will: undefined, expiryMs: 0 });
       throw error;
     }
   }
 
   /** Ends this node's connection of a session as taken over. */
   async #endLocal(name: string): Promise<void> {
-    // If the connection has left, its end waits for the lock that this task holds: write it now.
-    if (this.#left.has(name)) await this.#left.write(name);
+    // If the connection has ended, its end waits for the lock that this task holds: write it now.
+    if (this.#ended.has(name)) await this.#ended.write(name);
     const known = this.#connected.get(name);
     if (known === undefined) return;
     known.peer.ended("taken-over"); // This call may detach the session; its end then waits for the lock.
     const { session, will } = known;
-    const hasLeft = this.#connected.get(name) !== known; // Then #leave settles the will of a session that is only in memory.
+    const hasEnded = this.#connected.get(name) !== known; // Then #leave settles the will of a session that is only in memory.
     this.#release(known);
-    await this.#left.writeLast(known);
+    await this.#ended.writeLast(known);
     if (session.isStored || this.#parts.isShared) return;
-    if (hasLeft)
-      await this.#left.write(name); // The store may have failed to create the session's row.
+    if (hasEnded)
+      await this.#ended.write(name); // The store may have failed to create the session's row.
     else if (will !== undefined) void this.#sweeper.publishUnstored(known, will);
   }
 
@@ -332,7 +332,7 @@ export class Sessions implements Readers {
     if (known.session.isStored) this.#unreleased.keep(known.session);
   }
 
-  /** Does nothing if the connection has left already. */
+  /** Does nothing if the connection has ended already. */
   #leave(known: Connected, leave: Leave): void {
     if (this.#connected.get(known.name) !== known) return;
     this.#release(known);
@@ -341,7 +341,7 @@ export class Sessions implements Readers {
       if (will !== undefined) void this.#sweeper.publishUnstored(known, will);
       return;
     }
-    this.#left.add(known, { will, expiryMs: leave.expiryMs });
+    this.#ended.add(known, { will, expiryMs: leave.expiryMs });
   }
 
   /** Cleans up after a session that has ended. */
@@ -378,9 +378,9 @@ export class Sessions implements Readers {
       if (all.has(session)) void this.#laterReads.readUntilDone(session);
   }
 
-  /** The sessions of a group, also those of leaving connections: their last state must not be ahead of an index that rolled back. */
+  /** The sessions of a group, also those whose connection has an unwritten end: their last state must not be ahead of an index that rolled back. */
   #of(groupId: GroupId): readonly Session[] {
-    const all = [...this.#connected.values(), ...this.#left.all];
+    const all = [...this.#connected.values(), ...this.#ended.all];
     return all.flatMap(({ group, session }) => (group.id === groupId ? session : []));
   }
 

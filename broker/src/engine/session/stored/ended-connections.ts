@@ -19,7 +19,7 @@ import type { SessionSweeper } from "./session-sweeper.ts";
 import type { SessionTimes } from "./session-times.ts";
 import type { SessionWriters } from "./session-writer.ts";
 
-export interface LeftConnectionsParts extends OwnRowsParts {
+export interface EndedConnectionsParts extends OwnRowsParts {
   readonly store: { readonly sessions: Pick<SessionStore, "detachSession" | "findSession" | "removeSession"> };
   readonly clock: Clock;
   readonly limits: Pick<EngineLimits, "retryDelayMsMin">;
@@ -44,12 +44,12 @@ export interface ConnectionEnd {
 }
 
 /** Connections that have ended, until the store has their ends. */
-export class LeftConnections {
-  readonly #parts: LeftConnectionsParts;
+export class EndedConnections {
+  readonly #parts: EndedConnectionsParts;
   /** Each with the end to write; undefined if this node must write only the last state of the session. */
   readonly #all = new Map<Connected, ConnectionEnd | undefined>();
   /** The ends to write, by session name. */
-  readonly #pending = new Map<string, { readonly left: Connected; readonly end: ConnectionEnd }>();
+  readonly #pending = new Map<string, { readonly known: Connected; readonly end: ConnectionEnd }>();
   /** Tasks that end connections or sessions, waiting or running. */
   readonly #ending = new Set<Promise<unknown>>();
   readonly #log: BoundedLog;
@@ -57,7 +57,7 @@ export class LeftConnections {
   readonly #sessionTurns = new StoreTurns();
   #isStopping = false;
 
-  constructor(parts: LeftConnectionsParts) {
+  constructor(parts: EndedConnectionsParts) {
     this.#parts = parts;
     this.#log = createSessionLog(parts);
   }
@@ -76,10 +76,10 @@ export class LeftConnections {
   }
 
   /** Writes the end under the lock of the session's name, or earlier if {@link write} is called. */
-  add(left: Connected, end: ConnectionEnd): void {
-    const { name } = left;
-    this.#all.set(left, end);
-    this.#pending.set(name, { left, end });
+  add(known: Connected, end: ConnectionEnd): void {
+    const { name } = known;
+    this.#all.set(known, end);
+    this.#pending.set(name, { known, end });
     void this.track(this.#parts.locks.run(name, () => this.write(name)));
   }
 
@@ -107,7 +107,7 @@ export class LeftConnections {
   async write(name: string): Promise<void> {
     const pending = this.#pending.get(name);
     this.#pending.delete(name);
-    if (pending !== undefined) await this.detach(pending.left, pending.end);
+    if (pending !== undefined) await this.detach(pending.known, pending.end);
   }
 
   /**
@@ -118,13 +118,13 @@ export class LeftConnections {
     const pending = this.#pending.get(name);
     if (pending === undefined) return;
     this.#pending.delete(name);
-    this.#all.delete(pending.left);
+    this.#all.delete(pending.known);
   }
 
   /** Resolves when every end is written or `signal` aborts. Warns if the rows lack the will or the expiry of some ends. */
   async settled(signal: CancelSignal): Promise<void> {
     await untilAborted(this.#allEnded(), signal);
-    const count = [...this.#all].filter(([left, end]) => end !== undefined && !isInRow(left, end)).length;
+    const count = [...this.#all].filter(([known, end]) => end !== undefined && !isInRow(known, end)).length;
     if (count === 0) return;
     const effect =
       "wills of clients that disconnected normally may be published, and sessions keep the expiry of their CONNECT";
@@ -139,17 +139,17 @@ export class LeftConnections {
    * Removes the session of a connection that has ended. Drops the pending end, which would keep the session. The caller must hold the lock of its name.
    * @throws what the store throws.
    */
-  async remove(left: Connected): Promise<void> {
-    this.drop(left.name);
-    await changeOwnRow(this.#parts, left, (key) => this.#parts.store.sessions.removeSession(key));
-    this.#parts.checkReturned(left.group.id);
+  async remove(known: Connected): Promise<void> {
+    this.drop(known.name);
+    await changeOwnRow(this.#parts, known, (key) => this.#parts.store.sessions.removeSession(key));
+    this.#parts.checkReturned(known.group.id);
   }
 
   /** Writes the last state of a session that another connection continues. A rollback waits for the write, or prevents it. @throws what the store throws. */
-  async writeLast(left: Connected): Promise<void> {
-    const { group, session, lingering } = left;
-    const isNew = !this.#all.has(left); // Otherwise its end is pending; whoever writes the end deletes the entry.
-    if (isNew) this.#all.set(left, undefined);
+  async writeLast(known: Connected): Promise<void> {
+    const { group, session, lingering } = known;
+    const isNew = !this.#all.has(known); // Otherwise its end is pending; whoever writes the end deletes the entry.
+    if (isNew) this.#all.set(known, undefined);
     try {
       await lingering.ended();
       const write = async (): Promise<void> => {
@@ -157,30 +157,30 @@ export class LeftConnections {
       };
       await this.#storeTurns.run(group.id, () => group.changes.shared(write), this.#parts.signal);
     } finally {
-      if (isNew) this.#all.delete(left);
+      if (isNew) this.#all.delete(known);
     }
   }
 
   /** Retries until the end is written or the broker stops. Never rejects. */
-  async detach(left: Connected, connectionEnd: ConnectionEnd): Promise<void> {
+  async detach(known: Connected, connectionEnd: ConnectionEnd): Promise<void> {
     const { will, expiryMs } = connectionEnd;
-    const { group, session, lingering } = left;
+    const { group, session, lingering } = known;
     const { store, clock, limits, signal, sweeper, room, times, writers, isShared, checkReturned } = this.#parts;
     let isDeferred = false;
     let former: SessionKey | undefined;
     const write = async (): Promise<void> => {
       if (!session.isStopped) await writers.of(group.id).writeLast(session);
       // If another node has removed all filters of a stream, this node must remove the session. The statement that detaches all sessions would keep it.
-      isDeferred = this.#isStopping && isInRow(left, connectionEnd) && (left.protocol !== "STOMP" || !isShared);
+      isDeferred = this.#isStopping && isInRow(known, connectionEnd) && (known.protocol !== "STOMP" || !isShared);
       if (isDeferred) return;
       await times.advance(group.id);
       const toStoredMs = (ms: number): number => times.durationFromNow(group.id, ms);
       const willDelayMs = toStoredMs(will?.delayMs ?? 0);
       const end = { will: will && encodeWill(will), willDelayMs, expiryMs: toStoredMs(expiryMs) };
       let isRemoved = false;
-      former = await changeOwnRow(this.#parts, left, (key, row) => {
+      former = await changeOwnRow(this.#parts, known, (key, row) => {
         // Another node has removed all filters of the stream, and leaves it to this node to remove the session.
-        isRemoved = left.protocol === "STOMP" && row?.filters.length === 0;
+        isRemoved = known.protocol === "STOMP" && row?.filters.length === 0;
         return isRemoved ? store.sessions.removeSession(key) : store.sessions.detachSession(key, end);
       });
       if (former !== undefined && !isRemoved) room.added(group.id, 1);
@@ -188,8 +188,8 @@ export class LeftConnections {
     await lingering.ended();
     if (!session.isStored && !isShared) {
       // The session has no row: the store failed to create it.
-      this.#all.delete(left);
-      if (will !== undefined) void sweeper.publishUnstored(left, will);
+      this.#all.delete(known);
+      if (will !== undefined) void sweeper.publishUnstored(known, will);
       return;
     }
     while (!signal.aborted) {
@@ -202,7 +202,7 @@ export class LeftConnections {
         await pause(clock, limits.retryDelayMsMin, signal);
       }
     }
-    this.#all.delete(left);
+    this.#all.delete(known);
     if (isDeferred) return;
     checkReturned(group.id);
     const key = { id: session.id, epoch: (former ?? session.key).epoch + 1 };
@@ -212,6 +212,6 @@ export class LeftConnections {
 }
 
 /** Whether the session's row already has this will and expiry. Then whoever detaches the session later writes the same end. */
-function isInRow(left: Connected, { will, expiryMs }: ConnectionEnd): boolean {
-  return will === left.will && expiryMs === left.expiryMs;
+function isInRow(known: Connected, { will, expiryMs }: ConnectionEnd): boolean {
+  return will === known.will && expiryMs === known.expiryMs;
 }
