@@ -39,7 +39,7 @@ export type Hint =
   | { readonly kind: "session"; readonly id?: SessionId }
   /** Nodes, leases, or the owners of many subscriptions have changed. */
   | { readonly kind: "nodes" }
-  /** A membership ended. A later hint of kind "nodes" reports the reassignment of what the member held. */
+  /** A membership ended. A later hint of kind "nodes" reports that leases and subscriptions of the member have new owners. */
   | ({ readonly kind: "gone" } & Departure)
   | ({ readonly kind: "taken" } & TakeOver)
   /** Nothing changed, but the index lags: this block has long been final on some node's chain. */

@@ -10,8 +10,8 @@ const RECEIPT_BYTES_MAX = 65_536;
 const PART_BYTES_MAX = 64;
 
 /**
- * Replaces damaged bytes of a block by what the owner knows of its transactions. Writes only if the whole block then matches its hashes, so a wrong guess does
- * no harm. Returns whether it wrote.
+ * Repairs damaged bytes of a block with the transactions that the owner knows. Writes only if the whole block then matches its hashes, so a wrong guess does no
+ * harm. Returns whether it wrote.
  */
 export function repairBlock(database: ChainDatabase, { number, transactions }: RepairableBlock): boolean {
   return database.tryChange(() => {

@@ -16,7 +16,7 @@ interface Context {
 
 type Check = () => Promise<void>;
 
-/** A test of what survives a restart. `prepare` runs before the restart, and returns the check that runs after it. */
+/** A test that something survives a restart. `prepare` runs before the restart, and returns the check that runs after it. */
 type Survival = readonly [name: string, prepare: (context: Context) => Promise<Check>];
 
 const survivals: readonly Survival[] = [

@@ -25,7 +25,7 @@ export class SharedRoom {
   #holders = 0;
   /** The most holders since the rooms that wait were looked at. */
   #holdersMax = 0;
-  /** Rooms that are full only because of what the others hold. */
+  /** Rooms that are full only because other rooms hold too much. */
   readonly waiting = new Set<RoomAhead>();
 
   get bytes(): number {

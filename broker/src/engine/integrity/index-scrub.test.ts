@@ -26,7 +26,7 @@ function createScrub(indexDamage: IndexDamage, damage?: string): IndexScrub {
   });
 }
 
-it("warns of what the latest scrub found, although the one before ended early", async () => {
+it("warns of the damage that the latest scrub found, although the scrub before ended early", async () => {
   const indexDamage = new IndexDamage();
   await createScrub(indexDamage, "one batch").step();
   await createScrub(indexDamage, "another batch").step();

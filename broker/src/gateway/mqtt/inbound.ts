@@ -83,7 +83,7 @@ export class Inbound {
     return this.#submitter.waitingBytes + this.#heldBytes;
   }
 
-  /** Bytes of what is kept until the client has released its publishes of QoS 2. */
+  /** Memory that publishes of QoS 2 take until the client has released them, in bytes. */
   get unreleasedBytes(): number {
     return this.#parts.session.inbound.size * unreleasedPublishBytes;
   }

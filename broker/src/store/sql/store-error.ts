@@ -1,4 +1,4 @@
-/** Kinds of faults of the store's database, by what an operator can do. */
+/** Kinds of faults of the store's database that need different remedies. */
 export type StoreFault =
   | "full"
   | "io"

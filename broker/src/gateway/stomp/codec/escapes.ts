@@ -1,7 +1,7 @@
 import { FrameError } from "./frame-error.ts";
 import type { Version } from "./frame.ts";
 
-/** Escapes of each version, by what follows the backslash ("Value Encoding" of 1.1 and 1.2). 1.0 has none. */
+/** Escapes of each version, by the character after the backslash ("Value Encoding" of 1.1 and 1.2). 1.0 has none. */
 const escapesOf: Readonly<Record<Exclude<Version, "1.0">, Readonly<Record<string, string>>>> = {
   "1.1": { n: "\n", c: ":", "\\": "\\" },
   "1.2": { r: "\r", n: "\n", c: ":", "\\": "\\" },

@@ -2,7 +2,7 @@ import { MalformedError, RlpList, toInteger } from "@stele/eth";
 import { keccak256, toHex } from "@stele/eth/node";
 import type { JournalEntry } from "../../../ports/journal.ts";
 
-/** Entries of a journal after a check of what the store returned. */
+/** Entries of a journal that the store returned, after a check. */
 export interface CheckedEntries {
   /** Ascending by the nonce of the signed transaction. */
   readonly intact: readonly JournalEntry[];
