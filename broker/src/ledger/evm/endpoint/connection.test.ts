@@ -6,7 +6,7 @@ import { createDeferred } from "../../../lib/deferred.ts";
 import { createSystemClock } from "../../../lib/system/clock.ts";
 import type { Connection, Notification } from "./connection.ts";
 import { EndpointError } from "./endpoint-error.ts";
-import { createConnection } from "./open-connection.ts";
+import { createConnection } from "./create-connection.ts";
 import { FakeNode } from "./testing/fake-node.ts";
 
 /** Timeout of requests that get an answer, in milliseconds: longer than the fake nodes take. */

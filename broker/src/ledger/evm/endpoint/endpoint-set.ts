@@ -10,7 +10,7 @@ import type { RpcCall } from "./connection.ts";
 import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
 import { HeadSubscription } from "./head-subscription.ts";
 import { Endpoint } from "./endpoint.ts";
-import { createConnection } from "./open-connection.ts";
+import { createConnection } from "./create-connection.ts";
 
 /** Pause between two health checks of all endpoints, in milliseconds. */
 const patrolMs = 5_000;

@@ -5,7 +5,7 @@ import { openIpc } from "./ipc-channel.ts";
 import { SocketConnection } from "./socket-connection.ts";
 import { openWebSocket } from "./ws-channel.ts";
 
-/** The connection for an address, by its scheme: `http`, `https`, `ws`, `wss` or `ipc`. It connects at the first request. */
+/** Creates the connection for an address with the scheme `http`, `https`, `ws`, `wss` or `ipc`. It connects at the first request. */
 export function createConnection(text: string, options: ConnectionOptions): Connection {
   const address = new EndpointAddress(text);
   if (text.startsWith("ipc:")) {
