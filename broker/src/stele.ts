@@ -38,9 +38,9 @@ if (problem !== undefined) {
   await import("./main.ts");
 }
 
-/** Node.js puts U+FFFD in the place of bytes that are not UTF-8, so a content would be published with other bytes than the user gave. */
+/** Node.js replaces bytes that are not UTF-8 by U+FFFD, so the broker would publish other bytes than the user gave. */
 function findArgumentProblem(): string | undefined {
   if (!process.argv.slice(2).some((word) => word.includes("\uFFFD"))) return undefined;
-  const advice = command === "pub" ? "only a content may have them, on stdin" : "use a path or a name without them";
+  const advice = command === "pub" ? "pass such content on stdin" : "use a path or a name without them";
   return `an argument has bytes that are not UTF-8, or the character U+FFFD: ${advice}`;
 }

@@ -16,11 +16,11 @@ const stele = (): Stele => new Stele({ url: running().broker.url });
 
 async function pub(args: readonly string[], options: Pick<CommandOptions, "input"> & { url?: string } = {}) {
   using folder = createTempFolder();
-  const { url = running().broker.url, ...input } = options;
-  return callStele(["pub", ...args], { ...input, env: { STELE_URL: url, HOME: folder.path } });
+  const { url = running().broker.url, ...rest } = options;
+  return callStele(["pub", ...args], { ...rest, env: { STELE_URL: url, HOME: folder.path } });
 }
 
-/** The objects of `-o ndjson`. */
+/** Parses the output of `-o ndjson`. */
 function rowsOf({ stdout }: CommandRun): readonly Record<string, unknown>[] {
   return stdout
     .trim()
@@ -45,7 +45,7 @@ async function forward(request: IncomingMessage): Promise<void> {
 }
 
 describe("stele pub, when a publish fails or its outcome is unknown", () => {
-  it("stele pub refuses an argument that is not UTF-8, which Node.js changes", async () => {
+  it("stele pub refuses an argument that is not UTF-8, because Node.js would change its bytes", async () => {
     await stele().open("latin");
     const script = `exec "$0" "$1" pub latin "$(printf 'caf\\351')" --url "$2"`;
     const program = ["sh", "-c", script, process.execPath, mainFile, running().broker.url];
@@ -57,7 +57,7 @@ describe("stele pub, when a publish fails or its outcome is unknown", () => {
     expect(await stele().state("latin")).toMatchObject({ sequenceNumber: 0 });
   });
 
-  it("stele advises no stdin for an argument that is not UTF-8 of another command than pub", async () => {
+  it("stele backup refuses a path that is not UTF-8, and does not suggest stdin", async () => {
     const script = `exec "$0" "$1" backup "$(printf 'caf\\351')"`;
     const run = await runStele([], { program: ["sh", "-c", script, process.execPath, mainFile] });
     expect(run).toMatchObject({
@@ -66,13 +66,13 @@ describe("stele pub, when a publish fails or its outcome is unknown", () => {
     });
   });
 
-  it("stele pub --once, after a lost answer, says that the outcome is unknown, and prints for each event the key that makes a repeat safe", async () => {
+  it("stele pub --once reports an unknown outcome after a lost answer, and prints the key with which each event can be published again", async () => {
     await stele().open("lost");
     const run = await pub(["lost", "--once", "-o", "ndjson"], { input: "1\n2\n", url: await startLosingProxy() });
     expect(run).toMatchObject({
       code: 1,
       stderr:
-        "stele: 2 of 2 events may be on the chain or not: repeat each with the key of its row, which publishes none twice\n",
+        "stele: 2 of 2 events have an unknown outcome: publish each again with the key in its row, which prevents a duplicate\n",
     });
     const rows = rowsOf(run);
     expect(rows).toMatchObject([{ error: { wasRefused: false } }, { error: { wasRefused: false } }]);
@@ -82,7 +82,7 @@ describe("stele pub, when a publish fails or its outcome is unknown", () => {
     expect(await stele().state("lost")).toMatchObject({ sequenceNumber: 2 });
   });
 
-  it("stele pub refuses an empty key of --once, which a script may give by mistake", async () => {
+  it("stele pub refuses an empty key of --once, which a script may pass by mistake", async () => {
     await stele().open("keyless");
     for (const args of [["x"], ["--whole"]]) {
       const { code, stderr } = await pub(["keyless", ...args, "--once", ""], { input: "x" });
@@ -91,7 +91,7 @@ describe("stele pub, when a publish fails or its outcome is unknown", () => {
     expect(await stele().state("keyless")).toMatchObject({ sequenceNumber: 0 });
   });
 
-  it("stele pub advises to open the topic if it does not exist", async () => {
+  it("stele pub suggests opening a topic that does not exist", async () => {
     const { code, stderr } = await pub(["never-opened", "x"]);
     expect(code).toBe(1);
     expect(stderr).toBe(
@@ -99,12 +99,12 @@ describe("stele pub, when a publish fails or its outcome is unknown", () => {
     );
   });
 
-  it("stele pub, after a lost answer for an event without a key, advises to look at the topic first", async () => {
+  it("stele pub without --once suggests checking the topic after a lost answer", async () => {
     await stele().open("unnamed");
     const { code, stdout, stderr } = await pub(["unnamed", "x"], { url: await startLosingProxy() });
     expect(code).toBe(1);
     expect(stdout).toContain("unknown: http://127.0.0.1");
-    expect(stderr).toContain("1 of 1 events may be on the chain or not: look at the topic");
+    expect(stderr).toContain("1 of 1 events have an unknown outcome: check the topic");
   });
 });
 

@@ -211,11 +211,11 @@ it.each([
 
 describe("pub, ended by Ctrl-C while a request is under way,", () => {
   it.each([
-    { name: "says that the outcome is unknown", flags: [], advice: "look at the topic before", key: {} },
+    { name: "says that the outcome is unknown", flags: [], advice: "check the topic before", key: {} },
     {
       name: "names the key that makes a repeat safe",
       flags: ["--once"],
-      advice: "repeat each with the key of its row",
+      advice: "publish each again with the key in its row",
       key: { once: expect.any(String) },
     },
   ])("$name", async ({ flags, advice, key }) => {
@@ -227,7 +227,7 @@ describe("pub, ended by Ctrl-C while a request is under way,", () => {
       return new Promise(() => {});
     });
     const { code, stdout, stderr } = await run(["pub", "t", ...flags], { signal: ending.signal });
-    const says = `stele: 1 of 2 events may be on the chain or not: ${advice}`;
+    const says = `stele: 1 of 2 events have an unknown outcome: ${advice}`;
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(says) });
     expect(stdout.map((row) => JSON.parse(row) as object)).toEqual([
       { topic: "t", eventId: "e-1" },

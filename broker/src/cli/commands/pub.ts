@@ -26,7 +26,7 @@ interface OutcomeRow {
   readonly topic: string;
   readonly eventId?: string;
   readonly error?: Pick<SteleError, "code" | "message" | "retry" | "wasRefused">;
-  /** The publish key of an event that may be on the chain or not. With this key, the user can repeat the publish without a duplicate. */
+  /** The publish key of an event whose outcome is unknown. With this key, the user can repeat the publish without a duplicate. */
   readonly once?: string | undefined;
 }
 
@@ -199,12 +199,12 @@ class Rows implements AsyncIterable<OutcomeRow> {
   check(haveKeys: boolean): void {
     const of = `of ${this.#count} events`;
     const advice = haveKeys
-      ? "repeat each with the key of its row, which publishes none twice"
-      : "look at the topic before you publish them again";
+      ? "publish each again with the key in its row, which prevents a duplicate"
+      : "check the topic before you publish them again";
     const parts = [
       ...(this.#refused > 0 ? [`${this.#refused} ${of} were not published`] : []),
       ...(this.#lackTopic ? ["open the topic first, with --open or stele topics open"] : []),
-      ...(this.#unknown > 0 ? [`${this.#unknown} ${of} may be on the chain or not: ${advice}`] : []),
+      ...(this.#unknown > 0 ? [`${this.#unknown} ${of} have an unknown outcome: ${advice}`] : []),
     ];
     if (parts.length > 0) throw new CommandFailed(parts.join("; "));
   }
