@@ -120,7 +120,7 @@ export class GuardedBroker implements Broker {
     const onOpening = call.placement?.onOpening;
     if (onOpening === undefined) return inlet.submit(call, onSettled, { callersScope });
     const opening = new CountedOpening();
-    const mayOpen = async (): Promise<void> => {
+    const authorizeOpening = async (): Promise<void> => {
       access.authorize(caller, "open", call);
       const { id: groupId } = groups.get(call.groupId);
       await opening.begin(topicQuota.reserve(caller, { groupId, name: call.topic }));
@@ -130,7 +130,7 @@ export class GuardedBroker implements Broker {
       opening.settled(outcome);
       onSettled(outcome);
     };
-    inlet.submit(call, settled, { callersScope, mayOpen });
+    inlet.submit(call, settled, { callersScope, authorizeOpening });
   }
 
   /** Whether the quota allows these publishes now. If not, calls `refuse` later. @throws BrokerError 200301 if no refusal can be delayed now. */

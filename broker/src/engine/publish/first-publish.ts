@@ -18,7 +18,7 @@ export interface FirstPublishOptions {
   /** Limits the openings of the group. */
   readonly openings: Semaphore;
   /** Throws or rejects if the publish may not open its topic. */
-  readonly mayOpen: () => void | Promise<void>;
+  readonly authorizeOpening: () => void | Promise<void>;
   readonly clock: Clock;
   /** Longest wait for a turn after the publish came, in milliseconds. */
   readonly waitMsMax: number;
@@ -36,13 +36,13 @@ export class FirstPublish {
   }
 
   /**
-   * Waits for its turn, then prepares the opening. @throws BrokerError 200300 if the turn does not come in time; what `mayOpen` throws, and BrokerError as
-   * `Ledger.prepareOpening` does.
+   * Calls `authorizeOpening`, waits for its turn, then prepares the opening.
+   * @throws BrokerError 200300 if the turn does not come in time; what `authorizeOpening` and `Ledger.prepareOpening` throw.
    */
   async open(name: TopicName): Promise<TopicOpening> {
-    const { ledger, mayOpen } = this.#options;
-    const allowed = mayOpen();
-    if (allowed !== undefined) await allowed;
+    const { ledger, authorizeOpening } = this.#options;
+    const authorizing = authorizeOpening();
+    if (authorizing !== undefined) await authorizing;
     if (!(await this.#takeTurn())) throw new BrokerError("busy", { details: "too many publishes open topics; retry" });
     return ledger.prepareOpening(name);
   }

@@ -28,7 +28,7 @@ export interface SubmitOptions {
   /** The scope in which a publish key without a session is unique. */
   readonly callersScope?: string;
   /** Called before a missing topic is opened for the publish; throws or rejects to refuse. Undefined if the publish must not open a topic. */
-  readonly mayOpen?: (() => void | Promise<void>) | undefined;
+  readonly authorizeOpening?: (() => void | Promise<void>) | undefined;
 }
 
 export type Refusal = Extract<PublishOutcome, { readonly status: "REFUSED" }>;
@@ -94,11 +94,11 @@ export class Inlet {
   /** Reads the topic from the index; the publish may open it. */
   #submitFirst({ call, group, name, payload }: FirstSubmission, onSettled: OnSettled, options: SubmitOptions): void {
     const { topics, batcher, once, ledger, openings, limits } = group;
-    const { mayOpen } = options;
+    const { authorizeOpening } = options;
     const { clock } = this.#options;
     const onPlaced = call.placement?.onPlaced;
     const waitMsMax = limits.transactionTimeoutMs;
-    const first = mayOpen && new FirstPublish({ ledger, openings, mayOpen, clock, waitMsMax });
+    const first = authorizeOpening && new FirstPublish({ ledger, openings, authorizeOpening, clock, waitMsMax });
     const settle = first?.follow(onSettled) ?? onSettled;
     const open = first && ((missing: TopicName) => first.open(missing));
     if (call.key !== undefined) {

@@ -20,7 +20,7 @@ export interface WillsParts {
     submit(
       call: PublishCall,
       onSettled: OnSettled,
-      options: { readonly mayOpen: (() => Promise<void>) | undefined },
+      options: { readonly authorizeOpening: (() => Promise<void>) | undefined },
     ): void;
     release(call: ReleaseCall): Promise<unknown>;
     check(call: PublishCall): unknown;
@@ -95,18 +95,18 @@ export class Wills {
   /** Publishes, and opens a missing topic for `opener`. */
   #submit(call: PublishCall, opener: Caller | undefined): Promise<PublishOutcome> {
     const opening = new CountedOpening();
-    const mayOpen = opener && (() => this.#mayOpen(opener, call, opening));
+    const authorizeOpening = opener && (() => this.#authorizeOpening(opener, call, opening));
     return new Promise((resolve) => {
       const settled: OnSettled = (outcome) => {
         opening.settled(outcome);
         resolve(outcome);
       };
-      this.#parts.inlet.submit(call, settled, { mayOpen });
+      this.#parts.inlet.submit(call, settled, { authorizeOpening });
     });
   }
 
   /** @throws BrokerError 100702, 200301. */
-  async #mayOpen(opener: Caller, call: PublishCall, opening: CountedOpening): Promise<void> {
+  async #authorizeOpening(opener: Caller, call: PublishCall, opening: CountedOpening): Promise<void> {
     const { access, groups, topicQuota } = this.#parts;
     access.authorize(opener, "open", call);
     const { id: groupId } = groups.get(call.groupId);
