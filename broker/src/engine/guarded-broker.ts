@@ -113,12 +113,12 @@ export class GuardedBroker implements Broker {
   submit(caller: Caller, call: PublishCall, onSettled: OnSettled): void {
     const { access, inlet, groups, topicQuota } = this.#options;
     access.authorize(caller, "publish", call);
-    const callersScope = keyScopeOf(caller.principal);
+    const keyScope = keyScopeOf(caller.principal);
     const refuse: (refusal: Refusal) => void =
-      call.isRepeat === true ? (refusal) => inlet.submitRefused(call, onSettled, { callersScope, refusal }) : onSettled;
+      call.isRepeat === true ? (refusal) => inlet.submitRefused(call, onSettled, { keyScope, refusal }) : onSettled;
     if (!this.#mayPublish(caller, [call], refuse)) return;
     const onOpening = call.placement?.onOpening;
-    if (onOpening === undefined) return inlet.submit(call, onSettled, { callersScope });
+    if (onOpening === undefined) return inlet.submit(call, onSettled, { keyScope });
     const opening = new CountedOpening();
     const authorizeOpening = async (): Promise<void> => {
       access.authorize(caller, "open", call);
@@ -130,7 +130,7 @@ export class GuardedBroker implements Broker {
       opening.settled(outcome);
       onSettled(outcome);
     };
-    inlet.submit(call, settled, { callersScope, authorizeOpening });
+    inlet.submit(call, settled, { keyScope, authorizeOpening });
   }
 
   /** Whether the quota allows these publishes now. If not, calls `refuse` later. @throws BrokerError 200301 if no refusal can be delayed now. */

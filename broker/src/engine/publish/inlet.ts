@@ -26,14 +26,14 @@ export interface InletOptions {
 
 export interface SubmitOptions {
   /** The scope in which a publish key without a session is unique. */
-  readonly callersScope?: string;
+  readonly keyScope?: string;
   /** Called before a missing topic is opened for the publish; throws or rejects to refuse. Undefined if the publish must not open a topic. */
   readonly authorizeOpening?: (() => void | Promise<void>) | undefined;
 }
 
 export type Refusal = Extract<PublishOutcome, { readonly status: "REFUSED" }>;
 
-export interface RefusedOptions extends Required<Pick<SubmitOptions, "callersScope">> {
+export interface RefusedOptions extends Required<Pick<SubmitOptions, "keyScope">> {
   readonly refusal: Refusal;
 }
 
@@ -77,14 +77,14 @@ export class Inlet {
   }
 
   /** Settles a publish with a key that is refused: with the event of an earlier request under the key, or else with `refusal`. Never throws. */
-  submitRefused(call: PublishCall, onSettled: OnSettled, { callersScope, refusal }: RefusedOptions): void {
+  submitRefused(call: PublishCall, onSettled: OnSettled, { keyScope, refusal }: RefusedOptions): void {
     const { key, content, extensions } = call;
     try {
       const name = parseTopicName(call.topic);
       this.#findOverLimit(call); // Other faults of the call are answered before `refusal`.
       const { once } = this.#options.groups.get(call.groupId);
       if (key === undefined) throw refusal.error;
-      const keyed = toKeyed(call, { name, payload: { content, extensions }, key }, { callersScope });
+      const keyed = toKeyed(call, { name, payload: { content, extensions }, key }, { keyScope });
       once.submit({ ...keyed, refusal: toBrokerError(refusal.error) }, onSettled);
     } catch (error) {
       onSettled({ status: "REFUSED", error });
@@ -224,9 +224,9 @@ function malformed(details: string): BrokerError {
 function toKeyed(
   { session }: PublishCall,
   { name, payload, key }: Pick<KeyedPublish, "name" | "payload" | "key">,
-  { callersScope = "" }: SubmitOptions,
+  { keyScope = "" }: SubmitOptions,
 ): KeyedPublish {
-  return { name, payload, key, session, scope: session === undefined ? callersScope : scopeOf(session.id) };
+  return { name, payload, key, session, scope: session === undefined ? keyScope : scopeOf(session.id) };
 }
 
 function scopeOf(sessionId: string): string {
