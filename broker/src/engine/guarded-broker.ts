@@ -10,7 +10,7 @@ import type { Access } from "./access/access.ts";
 import type { Caller, Principal } from "./access/caller.ts";
 import type { LogInOrigin } from "./access/failed-log-ins.ts";
 import type { Action } from "./access/policy.ts";
-import { namesOf } from "./access/tenant.ts";
+import { tenantNamesOf } from "./access/tenant.ts";
 import type {
   Attachment,
   AttachRequest,
@@ -38,7 +38,7 @@ import { CountedOpening, type TopicQuota } from "./access/topic-quota.ts";
 import type { Groups } from "./group.ts";
 import type { Inlet, Refusal } from "./publish/inlet.ts";
 import type { EventQuery } from "./query/event-query.ts";
-import { mayNotProve, type ProofQuery } from "./query/proof-query.ts";
+import { proofDenied, type ProofQuery } from "./query/proof-query.ts";
 import type { SkippedEntriesQuery } from "./query/skipped-entries-query.ts";
 import type { SubscriptionQuery } from "./query/subscription-query.ts";
 import { nameOf } from "./session/filter-removal.ts";
@@ -102,7 +102,7 @@ export class GuardedBroker implements Broker {
   async list(caller: Caller, call: ListCall): Promise<ListResult> {
     const { access, topics } = this.#options;
     const { groupId } = call;
-    const names = namesOf(caller.principal);
+    const names = tenantNamesOf(caller.principal);
     access.authorize(caller, "read", { groupId, topic: names?.toReal("#") ?? "#" });
     const page = await topics.list(call, names?.ranges);
     const mayRead = (topic: string): boolean => access.isAllowed(caller, "read", { groupId, topic });
@@ -251,13 +251,13 @@ export class GuardedBroker implements Broker {
    */
   async getProof(caller: Caller, call: EventCall): Promise<ProofResult> {
     await this.getEvent(caller, call);
-    if (namesOf(caller.principal) !== undefined) {
+    if (tenantNamesOf(caller.principal) !== undefined) {
       throw new BrokerError("accessDenied", { details: "getProof for a tenant; a proof may name topics of others" });
     }
     const { access, groups, proofs } = this.#options;
     const { groupId } = call;
     const mayRead = (topic: string): boolean => access.isAllowed(caller, "read", { groupId, topic });
-    if (!mayRead("#")) throw mayNotProve();
+    if (!mayRead("#")) throw proofDenied();
     return proofs.get(groups.get(groupId), call.eventId, mayRead);
   }
 

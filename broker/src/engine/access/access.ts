@@ -19,7 +19,7 @@ import type { AuditTrail } from "./audit-trail.ts";
 import type { FailedLogIns, LogInOrigin } from "./failed-log-ins.ts";
 import type { Action, Policy } from "./policy.ts";
 import type { Quotas } from "./quotas.ts";
-import { namesOf, namesOfOwner } from "./tenant.ts";
+import { tenantNamesOf, tenantNamesOfOwner } from "./tenant.ts";
 import type { PublishCall } from "../broker.ts";
 
 /** What a call names: its group, undefined for the default group, and its topic if it has one. */
@@ -226,13 +226,13 @@ export class Access {
   parseSubscriptionId(caller: Caller, text: string): SubscriptionId {
     const { principal } = caller;
     if (principal.kind !== "known") return parseSubscriptionId(text);
-    const mayName = namesOf(principal) !== undefined || this.owns(caller, undefined);
+    const mayName = tenantNamesOf(principal) !== undefined || this.owns(caller, undefined);
     return mayName ? parseAnySubscriptionId(text) : parseSubscriptionId(text);
   }
 
   /** The identifier of a new subscription, made from a UUID. */
   createSubscriptionId({ principal }: Pick<Caller, "principal">, uuid: string): SubscriptionId {
-    return namesOf(principal)?.createId(uuid) ?? parseSubscriptionId(uuid);
+    return tenantNamesOf(principal)?.createId(uuid) ?? parseSubscriptionId(uuid);
   }
 
   recall(owner: string): Principal {
@@ -241,13 +241,13 @@ export class Access {
 
   /** Returns a function: whether the caller can name a topic. Events of other topics, such as another tenant's, do not exist for it. */
   finderFor({ principal }: Pick<Caller, "principal">): (topic: TopicName) => boolean {
-    const names = namesOf(principal);
+    const names = tenantNamesOf(principal);
     return names === undefined ? () => true : (topic) => names.isOwn(topic);
   }
 
   /** The names of the tenant that owns a subscription; undefined for none. */
   namesFor({ principal }: Subscription): TenantNames | undefined {
-    return namesOfOwner(toOwner(principal));
+    return tenantNamesOfOwner(toOwner(principal));
   }
 
   /** Returns a function: whether all events of a topic, or of a filter, may reach a subscription. */
@@ -274,7 +274,7 @@ export class Access {
       return this.#receiver(ownerOf(principal), groupId);
     }
     const { rules } = principal;
-    return within(namesOf(principal), (topic) => rules.allows("subscribe", { groupId, topic }));
+    return within(tenantNamesOf(principal), (topic) => rules.allows("subscribe", { groupId, topic }));
   }
 
   /** The rules by which {@link receiverFor} decides: the same object while they do not change. Undefined if that is unknown. */
@@ -302,7 +302,7 @@ export class Access {
   }
 
   #receiver(owner: Owner, groupId: string): Receiver {
-    return within(namesOfOwner(owner), (topic) => this.#policy.mayReceive(owner, { groupId, topic }));
+    return within(tenantNamesOfOwner(owner), (topic) => this.#policy.mayReceive(owner, { groupId, topic }));
   }
 }
 

@@ -7,7 +7,7 @@ import type { KeyRing } from "./key-ring.ts";
 import type { Action, Policy, Scope } from "./policy.ts";
 import type { RuleSet } from "./rule-set.ts";
 import type { TenantNames } from "../../domain/tenant-names.ts";
-import { namesOf } from "./tenant.ts";
+import { tenantNamesOf } from "./tenant.ts";
 import { TokenRing } from "./token-ring.ts";
 
 /** The rule action that grants each action; undefined for an action that everybody may do. */
@@ -61,7 +61,7 @@ export class RulesPolicy implements Policy {
     const ruleAction = ruleActionOf[action];
     if (ruleAction === undefined) return true;
     if (principal.kind !== "known") return false;
-    const names = namesOf(principal);
+    const names = tenantNamesOf(principal);
     if (names !== undefined && (ruleAction === "admin" || !isOfTenant(names, scope))) return false;
     return principal.rules.allows(ruleAction, scope);
   }

@@ -82,7 +82,7 @@ export class ProofQuery {
       const batches = await this.#options.storeWithoutDropped.readBatches(id, range);
       const last = batches.at(-1);
       if (last === undefined) return;
-      if (!batches.every(({ topic }) => mayRead(topic))) throw mayNotProve();
+      if (!batches.every(({ topic }) => mayRead(topic))) throw proofDenied();
       after = lastPositionOf(last);
     }
   }
@@ -119,7 +119,7 @@ export class ProofQuery {
 }
 
 /** The refusal of a proof to a caller who may not read everything that it reveals. */
-export function mayNotProve(): BrokerError {
+export function proofDenied(): BrokerError {
   const details = "getProof needs the right to read every topic: a proof also shows other events of the transaction";
   return new BrokerError("accessDenied", { details });
 }

@@ -7,7 +7,7 @@ import type { Topic } from "../../domain/topic.ts";
 import type { Caller, Principal } from "../access/caller.ts";
 import type { LogInOrigin } from "../access/failed-log-ins.ts";
 import type { Action } from "../access/policy.ts";
-import { namesOf } from "../access/tenant.ts";
+import { tenantNamesOf } from "../access/tenant.ts";
 import type {
   Attachment,
   AttachRequest,
@@ -66,13 +66,13 @@ export class TenantBroker implements Broker {
   }
 
   async state(caller: Caller, call: TopicCall): Promise<Topic> {
-    const names = namesOf(caller.principal);
+    const names = tenantNamesOf(caller.principal);
     const topic = await this.#onTopic(caller, call, (real) => this.#real.state(caller, real));
     return names === undefined ? topic : toView(names, topic);
   }
 
   async list(caller: Caller, call: ListCall): Promise<ListResult> {
-    const names = namesOf(caller.principal);
+    const names = tenantNamesOf(caller.principal);
     if (names === undefined) return this.#real.list(caller, call);
     const naming = { view: "#", real: names.toReal("#") };
     const page = await within(names, [naming], () => this.#real.list(caller, call));
@@ -80,7 +80,7 @@ export class TenantBroker implements Broker {
   }
 
   submit(caller: Caller, call: PublishCall, onSettled: OnSettled): void {
-    const names = namesOf(caller.principal);
+    const names = tenantNamesOf(caller.principal);
     if (names === undefined) return this.#real.submit(caller, call, onSettled);
     const namings = [toNaming(names, call.topic)];
     const settle = (outcome: PublishOutcome): void => onSettled(toViewOutcome(names, outcome, namings));
@@ -92,7 +92,7 @@ export class TenantBroker implements Broker {
   }
 
   submitAll(caller: Caller, calls: readonly PublishCall[], onSettled: OnTransactionSettled): void {
-    const names = namesOf(caller.principal);
+    const names = tenantNamesOf(caller.principal);
     if (names === undefined) return this.#real.submitAll(caller, calls, onSettled);
     const namings = calls.map(({ topic }) => toNaming(names, topic));
     const settle = (outcome: TransactionOutcome): void => onSettled(toViewTransaction(names, outcome, namings));
@@ -104,7 +104,7 @@ export class TenantBroker implements Broker {
   }
 
   pass(caller: Caller, call: PublishCall): Promise<void> | undefined {
-    const names = namesOf(caller.principal);
+    const names = tenantNamesOf(caller.principal);
     if (names === undefined) return this.#real.pass(caller, call);
     const naming = toNaming(names, call.topic);
     try {
@@ -140,7 +140,7 @@ export class TenantBroker implements Broker {
   }
 
   attach(caller: Caller, request: AttachRequest, peer: Peer): Promise<Attachment> {
-    const names = namesOf(caller.principal);
+    const names = tenantNamesOf(caller.principal);
     if (names === undefined) return this.#real.attach(caller, request, peer);
     const { will, stream, key } = request;
     const namings = [
@@ -153,7 +153,7 @@ export class TenantBroker implements Broker {
   }
 
   tail(caller: Caller, call: TailCall, peer: Peer): Promise<Pick<Attachment, "end">> {
-    const names = namesOf(caller.principal);
+    const names = tenantNamesOf(caller.principal);
     if (names === undefined) return this.#real.tail(caller, call, peer);
     const namings = toFilterNamings(names, call.filters);
     const inTenant = new TenantPeer(peer, names); // a tail gets no events of a share
@@ -164,7 +164,7 @@ export class TenantBroker implements Broker {
   }
 
   async subscribe(caller: Caller, call: SubscribeCall): Promise<SubscriptionId> {
-    const names = namesOf(caller.principal);
+    const names = tenantNamesOf(caller.principal);
     if (names === undefined) return this.#real.subscribe(caller, call);
     const { subscriptionId: id } = call;
     const subscriptionId = id === undefined ? undefined : names.toRealId(id);
@@ -176,14 +176,14 @@ export class TenantBroker implements Broker {
   }
 
   unSubscribe(caller: Caller, call: UnsubscribeCall): Promise<void> {
-    const names = namesOf(caller.principal);
+    const names = tenantNamesOf(caller.principal);
     if (names === undefined) return this.#real.unSubscribe(caller, call);
     const naming = toIdNaming(names, call.subscriptionId);
     return within(names, [naming], () => this.#real.unSubscribe(caller, { subscriptionId: naming.real }));
   }
 
   async getEvent(caller: Caller, call: EventCall): Promise<EventResult> {
-    const names = namesOf(caller.principal);
+    const names = tenantNamesOf(caller.principal);
     const event = await this.#real.getEvent(caller, call);
     return names === undefined ? event : { ...event, topic: toViewName(names, event.topic) };
   }
@@ -214,7 +214,7 @@ export class TenantBroker implements Broker {
   }
 
   authorize(caller: Caller, action: Action, named?: NamedFilter): void {
-    const names = namesOf(caller.principal);
+    const names = tenantNamesOf(caller.principal);
     if (names === undefined || named === undefined) return this.#real.authorize(caller, action, named);
     const naming = toFilterNaming(names, named.topic);
     try {
@@ -225,7 +225,7 @@ export class TenantBroker implements Broker {
   }
 
   #onTopic<Result>(caller: Caller, call: TopicCall, run: (real: TopicCall) => Promise<Result>): Promise<Result> {
-    const names = namesOf(caller.principal);
+    const names = tenantNamesOf(caller.principal);
     if (names === undefined) return run(call);
     const naming = toNaming(names, call.topic);
     return within(names, [naming], () => run({ ...call, topic: naming.real }));
