@@ -69,7 +69,7 @@ export interface GuardedBrokerOptions {
   readonly randomness: Pick<Randomness, "bytes">;
 }
 
-/** Checks the caller's right to each call before anything else, then passes the call to the part that answers it. */
+/** Checks the caller's right to a call before anything else, then passes the call to the part that answers it. */
 export class GuardedBroker implements Broker {
   readonly #options: GuardedBrokerOptions;
 
@@ -98,7 +98,7 @@ export class GuardedBroker implements Broker {
     return this.#options.topics.state(call);
   }
 
-  /** The right to read `#` covers no topic that begins with `$`, so those are checked one by one. A tenant's pages have only its own topics. */
+  /** The right to read `#` covers no topic that begins with `$`, so this checks each of those. A tenant sees only its own topics. */
   async list(caller: Caller, call: ListCall): Promise<ListResult> {
     const { access, topics } = this.#options;
     const { groupId } = call;
@@ -133,7 +133,7 @@ export class GuardedBroker implements Broker {
     inlet.submit(call, settled, { keyScope, authorizeOpening });
   }
 
-  /** Whether the quota allows these publishes now. If not, calls `refuse` later. @throws BrokerError 200301 if no refusal can be delayed now. */
+  /** Whether the quota allows these publishes. If not, calls `refuse` later. @throws BrokerError 200301 at once if too many refusals wait already. */
   #mayPublish(caller: Caller, calls: readonly PublishCall[], refuse: (outcome: Refusal) => void): boolean {
     const { access } = this.#options;
     try {
@@ -186,8 +186,8 @@ export class GuardedBroker implements Broker {
   }
 
   /**
-   * Rights are checked for each filter and each publish. Two principals never share a session, even if their clients use the same name; but an admin may take
-   * over another's stream.
+   * The session checks the rights to each filter, and {@link submit} to each publish. Two principals never share a session, even if their clients have the same
+   * identifier; but an admin may take over the stream of another principal.
    */
   async attach(caller: Caller, request: AttachRequest, peer: Peer): Promise<Attachment> {
     const { access, groups, sessions, wills } = this.#options;
@@ -197,15 +197,15 @@ export class GuardedBroker implements Broker {
       access.authorize(caller, "publish", request.will.call);
       wills.check(request.will);
     }
-    // The key of a stream is its subscription identifier, which only its owner may use.
+    // The key of a stream is its subscription identifier, which only its owner or an admin may use.
     const key = request.stream === undefined ? sessionKeyOf(caller.principal, request.key) : request.key;
     access.countConnection(caller, nameOf({ ...request, key, groupId: groups.get(request.groupId).id }));
-    // Count the will as a publish: else a client over its quota could publish wills by connecting again and again.
+    // Count the will as a publish. Otherwise a client over its quota could publish wills by connecting again and again.
     if (request.will !== undefined) access.countPublishes(caller, [request.will.call]);
     return sessions.attach(caller, { ...request, key }, peer);
   }
 
-  /** Rights are checked for each filter, and for the topic of each event. */
+  /** Checks the right to each filter; the tail checks the right to the topic of each event. */
   async tail(caller: Caller, call: TailCall, peer: Peer): Promise<Pick<Attachment, "end">> {
     const { access, tails } = this.#options;
     access.admit(caller);
@@ -246,13 +246,13 @@ export class GuardedBroker implements Broker {
   }
 
   /**
-   * Finds the event first, so that no proof is made for a caller who may not read its topic. A proof contains all logs of a transaction and the bloom
-   * filter of a block, so tenants and callers who may not read every topic get none.
+   * Finds the event first, so that a caller who may not read its topic gets no proof. A proof contains all logs of a transaction and the bloom filter of a
+   * block: these may reveal other topics. So only callers who may read every topic get a proof, and no tenant does.
    */
   async getProof(caller: Caller, call: EventCall): Promise<ProofResult> {
     await this.getEvent(caller, call);
     if (tenantNamesOf(caller.principal) !== undefined) {
-      throw new BrokerError("accessDenied", { details: "getProof for a tenant; a proof may name topics of others" });
+      throw new BrokerError("accessDenied", { details: "getProof is refused to tenants: a proof may name topics of other tenants" });
     }
     const { access, groups, proofs } = this.#options;
     const { groupId } = call;
@@ -281,8 +281,8 @@ export class GuardedBroker implements Broker {
   }
 
   /**
-   * A node that refuses everybody is not ready, so that a load balancer picks another node. The health of one group shows that the group exists, so the
-   * caller needs some right in it.
+   * Reports a node that refuses everybody as not ready, so that a load balancer picks another node. The health of one group shows that the group exists, so
+   * the caller needs some right in it.
    */
   health(caller: Caller, groupId?: string): readonly GroupHealth[] {
     const { access, groupHealth } = this.#options;
@@ -301,18 +301,18 @@ export class GuardedBroker implements Broker {
     return this.#options.nodeHealth();
   }
 
-  /** A filter is checked as {@link tail} does: the HEAD of a tail gets the same errors. */
+  /** Checks a filter as {@link tail} does, so that a HEAD request for a tail gets the same errors as a GET. */
   authorize(caller: Caller, action: Action, named?: NamedFilter): void {
     this.#options.access.authorize(caller, action, named && { ...named, parse: parseOwnFilter });
     if (named !== undefined) parseOwnFilter(named.topic);
   }
 }
 
-/** Without this check, the answer to a connection would tell a caller who has no rights in a group whether the group exists. @throws BrokerError 100702. */
+/** Hides from a caller without rights in a group whether the group exists. @throws BrokerError 100702. */
 function checkGroup(access: Access, caller: Caller, groupId: string | undefined): void {
   const isAllowed = (action: Action): boolean => access.isAllowed(caller, action, { groupId });
   if (!namesGroup(groupId) || isAllowed("publish") || isAllowed("subscribe")) return;
-  throw new BrokerError("accessDenied", { details: `publish and subscribe in the group ${quote(groupId)}` });
+  throw new BrokerError("accessDenied", { details: `publish or subscribe in the group ${quote(groupId)}` });
 }
 
 /** The scope in which a principal's publish keys are unique. */
