@@ -23,7 +23,7 @@ export function notIndexed(blockNumber: number, cause?: unknown): BrokerError {
 /** The error for the callers of an append that threw. A node whose membership ended before it sent refuses like one that is no member: 200207. */
 export function toAppendRefusal(error: unknown): unknown {
   if (!hasNotStarted(error)) return error;
-  const details = "the membership of this node ended before the transaction was sent";
+  const details = "this node's membership ended before the node sent the transaction";
   return new BrokerError("storeUnreachable", { details, cause: error.cause });
 }
 

@@ -1,7 +1,7 @@
 import type { Deliverer } from "../../domain/balance.ts";
 import type { ClusterNode, JoiningNode, NodeId } from "../../domain/node.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { notAMember } from "../not-a-member.ts";
+import { membershipEnded } from "../membership-ended.ts";
 
 interface Member extends ClusterNode, Deliverer {
   readonly expiresAt: number;
@@ -37,7 +37,7 @@ export class MemoryMembers {
 
   /** @throws BrokerError 200207 if the node is not a live member. */
   check(id: NodeId): void {
-    if (!this.isLive(id)) throw notAMember();
+    if (!this.isLive(id)) throw membershipEnded();
   }
 
   /** Adds a member. Returns false if another live member has the address, unless `replaces` names that member. */

@@ -3,7 +3,7 @@ import type { GroupId } from "../../../../domain/group-id.ts";
 import type { ClusterNode, NodeId } from "../../../../domain/node.ts";
 import type { Address } from "../../../../domain/topic.ts";
 import type { GroupLease } from "../../../../ports/coordinator.ts";
-import { notAMember } from "../../../not-a-member.ts";
+import { membershipEnded } from "../../../membership-ended.ts";
 import type { GroupLeaseTable } from "../../coordination-tables.ts";
 import type { Schema } from "../../schema.ts";
 import { sendHints } from "./hint-text.ts";
@@ -61,7 +61,7 @@ export class Leases {
       const signers = transaction.selectFrom("signers").select("node_id").where("group_id", "=", groupId);
       const { node_id: owner } = await signers.where("sender", "=", sender).forUpdate().executeTakeFirstOrThrow();
       const present = await findPresent(transaction, [owner, nodeId]);
-      if (!present.has(nodeId)) throw notAMember();
+      if (!present.has(nodeId)) throw membershipEnded();
       if (owner === nodeId || present.has(owner)) return owner === nodeId ? undefined : present.get(owner);
       const changing = transaction.updateTable("signers").set({ node_id: nodeId }).where("group_id", "=", groupId);
       await changing.where("sender", "=", sender).execute();

@@ -3,7 +3,7 @@ import type { NodeId } from "../../../../domain/node.ts";
 import type { SubscriptionId } from "../../../../domain/subscription.ts";
 import { type Claim, type OwnedSubscription, movesMax, type SubscriptionKey } from "../../../../ports/coordinator.ts";
 import { hintsOfMoved, type Moved } from "../../../hints.ts";
-import { notAMember } from "../../../not-a-member.ts";
+import { membershipEnded } from "../../../membership-ended.ts";
 import { nextEpochCheckSql, progressCheck } from "../../row-checksums.ts";
 import { fromSubscriptionRow } from "../../rows.ts";
 import type { Schema, SubscriptionTable } from "../../schema.ts";
@@ -69,7 +69,7 @@ export class Ownership {
       const finding = transaction.selectFrom("subscriptions").selectAll().where("id", "=", id);
       const row = await finding.forNoKeyUpdate().executeTakeFirst();
       const present = await findPresent(transaction, [nodeId, row?.owner ?? null, row?.wanted_by ?? null]);
-      if (!present.has(nodeId)) throw notAMember();
+      if (!present.has(nodeId)) throw membershipEnded();
       if (row === undefined) return { status: "unknown" };
       if (row.owner === nodeId) return { status: "owned", subscription: fromSubscriptionRow(row) };
       if (row.owner === null || !present.has(row.owner) || row.state !== "active") {
