@@ -24,12 +24,13 @@ export interface EvmLedgerOptions {
   readonly registry?: RegistryChoice;
   /** Who may write to the topics that this ledger opens; everyone if omitted. */
   readonly topicWriters?: WriterPolicy;
-  /** With `topicWriters` "own": accounts that may write to the topics that this ledger opens, beside the group's signers; in lower case. */
+  /** With `topicWriters` "own": accounts in lower case that may write to the topics that this ledger opens, besides the group's signers. */
   readonly writers?: readonly Address[];
-  /** The remembered chain and registry of this group; nothing if omitted. */
+  /** Stores the group's chain and registry for the next start. If omitted, the ledger stores nothing. */
   readonly memory?: GroupMemory;
+  /** How much fits into one transaction, and how many transactions may be in flight; `defaultLimits` if omitted. */
   readonly limits?: ConfiguredLimits;
-  /** Rules for batches of other accounts; the rules that all brokers share if omitted. */
+  /** The ledger skips batches of other processes that break these rules; `commonEventRules` if omitted. */
   readonly eventRules?: EventRules;
   /** Which blocks count as final; all if omitted. */
   readonly finality?: Finality;
@@ -39,12 +40,12 @@ export interface EvmLedgerOptions {
   readonly journal?: Journal;
   /** False for a restored copy of a broker: it reads the chain and signs nothing, since the original may still use the key. True if omitted. */
   readonly maySign?: boolean;
-  /** Which fees are offered; `auto` if omitted. */
+  /** Which fees the ledger offers; `auto` if omitted. */
   readonly fees?: FeeMode;
   /** Upper bound on the price of a unit of gas, in wei. */
   readonly feeMax?: bigint;
-  /** How long a transaction waits in the endpoint's pool before its fee is raised, in milliseconds. */
+  /** How long a transaction waits in the endpoint's pool before the ledger raises its fee, in milliseconds. */
   readonly feeBumpAfterMs?: number;
-  /** Pause between two polls of an endpoint that does not notify, in milliseconds. */
+  /** Pause between two polls of an endpoint that does not announce new blocks, in milliseconds. */
   readonly pollMs?: number;
 }

@@ -6,7 +6,7 @@ import { findRegistry, isRegistry } from "./find-registry.ts";
 import { deployRegistry, missing, restoreRegistry } from "./registry-deployer.ts";
 import type { ChainIdentity, Rpc } from "../endpoint/rpc.ts";
 
-/** The remembered chain and registry of one group. */
+/** Stores the chain and the registry of one group between starts. */
 export interface GroupMemory {
   find(): Promise<GroupRecord | undefined>;
   /** Saves the first record; returns the saved one. */
@@ -19,7 +19,7 @@ export interface GroupMemory {
   findIndexedBlock?(): Promise<number | undefined>;
 }
 
-/** Remembers nothing, for a chain that ends with this process. */
+/** Stores nothing, for a chain that ends with this process. */
 export const noMemory: GroupMemory = { find: async () => undefined, save: async (record) => record };
 
 /**
