@@ -9,12 +9,12 @@ import type { ClusterMember } from "./cluster/cluster-member.ts";
 import { Feed, type FeedRequest, type FeedOptions } from "./dispatch/feed.ts";
 import { DeliveryWorker, type DeliveryWorkerOptions } from "./deliver/delivery-worker.ts";
 import type { WorkerFactory } from "./deliver/delivery-workers.ts";
-import { SharedRoom } from "./deliver/room-ahead.ts";
+import { SharedEventsAhead } from "./deliver/events-ahead.ts";
 
 /** Lines about skipped events of one group that the log may get at once; one more is allowed each second. */
 const skippedLinesMax = 20;
 
-export interface WorkerFactoryOptions extends Omit<DeliveryWorkerOptions, "skippedLog" | "sharedRoom"> {
+export interface WorkerFactoryOptions extends Omit<DeliveryWorkerOptions, "skippedLog" | "sharedEventsAhead"> {
   readonly access: Pick<Access, "receiverOf" | "mayDeliver" | "callbackTurnOf" | "namesFor">;
   readonly feedPartsOf: (groupId: GroupId) => Omit<FeedOptions, keyof FeedRequest>;
   /** Origins for one worker: each has its own patience with the chain. */
@@ -26,11 +26,11 @@ export interface WorkerFactoryOptions extends Omit<DeliveryWorkerOptions, "skipp
 /** Creates the worker of each subscription. A start may create tens of thousands, so the options that a group's workers share are created once. */
 export function createWorkerFactory(options: WorkerFactoryOptions): WorkerFactory {
   const { access, feedPartsOf, findMember, troubles } = options;
-  const sharedRoom = new SharedRoom();
+  const sharedEventsAhead = new SharedEventsAhead();
   const lines = { atOnce: skippedLinesMax, perSecond: 1 };
   const partsOf = perKey((groupId: GroupId): DeliveryWorkerOptions => {
     const logger = options.logger.child({ groupId });
-    return { ...options, logger, sharedRoom, skippedLog: new BoundedLog({ ...options, logger, lines }) };
+    return { ...options, logger, sharedEventsAhead, skippedLog: new BoundedLog({ ...options, logger, lines }) };
   });
   return (subscription, ahead) => {
     const { id, groupId, filter, cursor, owner, delivery } = subscription;

@@ -27,7 +27,7 @@ import { AttemptHistory } from "./attempt-history.ts";
 import { DeliveryWorker } from "./delivery-worker.ts";
 import { ProgressWriter } from "./progress-writer.ts";
 import { ReceiverFailures } from "./receiver-failures.ts";
-import { SharedRoom } from "./room-ahead.ts";
+import { SharedEventsAhead } from "./events-ahead.ts";
 
 const filter = parseTopicFilter("#");
 const url = "http://receiver/";
@@ -78,7 +78,7 @@ function startWorker(sink: RecordingSink) {
       failures: new ReceiverFailures(clock),
       history: new AttemptHistory(),
       troubles: new Troubles(),
-      sharedRoom: new SharedRoom(),
+      sharedEventsAhead: new SharedEventsAhead(),
       skippedLog: silentLogger,
       progressWriter: new ProgressWriter(parts),
       onGivenUp: () => expect.unreachable("no attempt ends but those that are accepted"),

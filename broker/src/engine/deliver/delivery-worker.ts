@@ -29,7 +29,7 @@ import { Lanes } from "./lanes.ts";
 import { loadOrigins } from "./load-origins.ts";
 import type { ProgressWriter } from "./progress-writer.ts";
 import { requestBytesOf } from "./request-bytes.ts";
-import { RoomAhead, type SharedRoom } from "./room-ahead.ts";
+import { EventsAhead, type SharedEventsAhead } from "./events-ahead.ts";
 import { SkippedEvents, type SkippedEventsOptions } from "./skipped-events.ts";
 import { toNotification, toTarget } from "./to-notification.ts";
 
@@ -37,7 +37,7 @@ import { toNotification, toTarget } from "./to-notification.ts";
 export interface DeliveryWorkerOptions extends AttemptsOptions, Pick<SkippedEventsOptions, "store" | "skippedLog"> {
   readonly progressWriter: ProgressWriter;
   readonly eventIds: EventIds;
-  readonly sharedRoom: SharedRoom;
+  readonly sharedEventsAhead: SharedEventsAhead;
   /** Notes each failure to read events or their origins. The feed, or the worker, clears it after a read that succeeds. */
   readonly troubles: Troubles;
   /** Whether deliveries of this node are paused; false if left out. */
@@ -72,7 +72,7 @@ export class DeliveryWorker {
   /** Undefined without concurrency and batches: then the worker takes the next event when the one before has ended. */
   readonly #lanes: Lanes<HeldEvent> | undefined;
   /** Undefined if `#lanes` is. */
-  readonly #room: RoomAhead | undefined;
+  readonly #ahead: EventsAhead | undefined;
   /** Undefined if the subscription does not skip failing events. */
   readonly #skipped: SkippedEvents | undefined;
   /** Aborts the waits before attempts; undefined before the first wait. */
@@ -94,8 +94,9 @@ export class DeliveryWorker {
     this.#target = toTarget(subscription);
     this.#progress = new DeliveryProgress(subscription, options);
     this.#lanes = this.#createLanes();
-    const room = { shared: options.sharedRoom, countAhead: () => this.#window.size, stopping: this.#stopping };
-    this.#room = this.#lanes && new RoomAhead(room);
+    const shared = options.sharedEventsAhead;
+    const countAhead = () => this.#window.size;
+    this.#ahead = this.#lanes && new EventsAhead({ shared, countAhead, stopping: this.#stopping });
     this.#skipped = this.#target.options?.skipAfter === undefined ? undefined : this.#createSkipped();
   }
 
@@ -147,7 +148,7 @@ export class DeliveryWorker {
     const cancel = this.#options.clock.after(graceMs, () => this.#aborting.abort());
     await this.#running;
     cancel();
-    this.#room?.close();
+    this.#ahead?.close();
     const { oldest } = this.#window;
     this.#progress.passUnmatched(oldest === undefined ? this.feed.position : before(oldest.position));
     this.#progress.saveFailure();
@@ -177,7 +178,7 @@ export class DeliveryWorker {
     }
     if (this.#lanes === undefined) return this.#deliver([held]);
     this.#lanes.add(held);
-    return this.#room?.wait().then(() => true) ?? true;
+    return this.#ahead?.wait().then(() => true) ?? true;
   }
 
   /** Waits for a turn. Takes none while the next attempt is not due: the worker would keep others from their turns. */
@@ -201,7 +202,7 @@ export class DeliveryWorker {
       itemsMax: batchEvents ?? 1,
       bytesMax: batchBytesMax,
       waitMs: batchMs,
-      isFull: () => this.#room?.isFull === true,
+      isFull: () => this.#ahead?.isFull === true,
       deliver: (items) => this.#deliver(items),
     });
   }
@@ -230,7 +231,7 @@ export class DeliveryWorker {
       letter: undefined,
     };
     this.#window.add(held);
-    this.#room?.take(held.bytes);
+    this.#ahead?.take(held.bytes);
     this.feed.advance();
     return held;
   }
@@ -309,7 +310,7 @@ export class DeliveryWorker {
       const letters = prefix.skipped.flatMap(({ letter }) => letter ?? []);
       this.#progress.pass(prefix, letters, this.#window.oldest?.failure);
     }
-    this.#room?.free(items.reduce((sum, { bytes }) => sum + bytes, 0));
+    this.#ahead?.free(items.reduce((sum, { bytes }) => sum + bytes, 0));
   }
 
   /** Whether the subscriber may still receive the event. */

@@ -19,7 +19,7 @@ import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { eventsOf } from "../batch-events.ts";
 import { AttemptHistory } from "../deliver/attempt-history.ts";
 import { ReceiverFailures } from "../deliver/receiver-failures.ts";
-import { SharedRoom } from "../deliver/room-ahead.ts";
+import { SharedEventsAhead } from "../deliver/events-ahead.ts";
 import { DeliveryWorker } from "../deliver/delivery-worker.ts";
 import { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 import { ProgressWriter } from "../deliver/progress-writer.ts";
@@ -259,7 +259,7 @@ class Node {
         failures: new ReceiverFailures(this.#parts.clock),
         skippedLog: silentLogger,
         history: new AttemptHistory(),
-        sharedRoom: new SharedRoom(),
+        sharedEventsAhead: new SharedEventsAhead(),
         onGivenUp: () => expect.unreachable("every attempt is accepted"),
       },
     );

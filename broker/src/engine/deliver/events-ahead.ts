@@ -12,27 +12,27 @@ export const bytesAheadMax = 1024 * 1024;
 export const bytesAheadTotalMax = 64 * 1024 * 1024;
 
 /**
- * How far the number of holders must fall, since the rooms that wait were last looked at, before they are looked at again. Their share has grown by a hundredth
- * then. Looking at 10,000 takes 0.4 ms, and any worker that holds one event at a time would cause it with each event.
+ * The waiting workers are checked again when the number of holders has fallen to this part, so that their share has grown by a hundredth. Checking 10,000
+ * takes 0.4 ms, and without this limit a worker that holds one event at a time would cause a check with each event.
  */
 const holdersFallMin = 0.99;
 
-/** What all workers of a node hold together. */
-export class SharedRoom {
+/** The events that all workers of a node hold together, beyond their cursors. */
+export class SharedEventsAhead {
   /** Bytes of the events that have not ended. */
   #bytes = 0;
-  /** Workers that hold such events. The others need no share. */
+  /** Number of workers that hold such events. The others need no share. */
   #holders = 0;
-  /** The most holders since the rooms that wait were looked at. */
+  /** Highest number of holders since the last check of the waiting workers. */
   #holdersMax = 0;
-  /** Rooms that are full only because other rooms hold too much. */
-  readonly waiting = new Set<RoomAhead>();
+  /** Workers that may take no event only because of what the others hold. */
+  readonly waiting = new Set<EventsAhead>();
 
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Whether a worker that holds so many bytes has its share. */
+  /** Whether a worker that holds `held` bytes has its share. */
   isFullFor(held: number): boolean {
     return this.#bytes >= bytesAheadTotalMax && held >= bytesAheadTotalMax / this.#holders;
   }
@@ -44,26 +44,26 @@ export class SharedRoom {
     this.#holdersMax = Math.max(this.#holdersMax, this.#holders);
     if (this.#bytes >= bytesAheadTotalMax && this.#holders > this.#holdersMax * holdersFallMin) return;
     this.#holdersMax = this.#holders;
-    for (const room of this.waiting) room.wake();
+    for (const worker of this.waiting) worker.wake();
   }
 }
 
-export interface RoomAheadOptions {
-  readonly shared: SharedRoom;
+export interface EventsAheadOptions {
+  readonly shared: SharedEventsAhead;
   /** Counts the events beyond the cursor. */
   readonly countAhead: () => number;
   /** Ends each wait. */
   readonly stopping: CancelSignal;
 }
 
-/** Limits how far beyond its cursor a worker takes events. */
-export class RoomAhead {
-  readonly #options: RoomAheadOptions;
+/** The events that one worker holds beyond its cursor. Limits their number and bytes. */
+export class EventsAhead {
+  readonly #options: EventsAheadOptions;
   /** Bytes of the events that have not ended. */
   #bytes = 0;
   #onFreed: (() => void) | undefined;
 
-  constructor(options: RoomAheadOptions) {
+  constructor(options: EventsAheadOptions) {
     this.#options = options;
   }
 
@@ -87,12 +87,12 @@ export class RoomAhead {
     if (!this.isFull) this.#onFreed?.();
   }
 
-  /** Waits until there is room, or the worker stops. */
+  /** Waits until the worker may take an event, or stops. */
   async wait(): Promise<void> {
     while (this.isFull && !this.#options.stopping.aborted) await this.#nextFreeing();
   }
 
-  /** Whether the worker takes no event until others have ended. */
+  /** Whether the worker must not take an event until others have ended. */
   get isFull(): boolean {
     return this.#isFullAlone || this.#options.shared.isFullFor(this.#bytes);
   }
