@@ -9,7 +9,7 @@ import { parsePostgresAddress } from "../store/sql/postgres/address.ts";
 
 type DatabaseSettings = Pick<Config, "databaseUrl" | "databasePasswordFile">;
 
-/** The database's address with its password. @throws Error that shows no secret if the password file or a file for TLS cannot be used. */
+/** The database's address with its password. @throws Error, without secrets, if the password file or a TLS file cannot be used. */
 export function databaseAddress(config: DatabaseSettings, logger: Logger): string {
   const { databaseUrl } = config;
   checkTlsFiles(databaseUrl, logger);
@@ -42,7 +42,7 @@ function problemOf(setting: keyof DatabaseSettings, read: () => unknown): readon
   }
 }
 
-/** Checks the files here, because the driver reads them at each connection, and reports a missing file as an unreachable server. */
+/** Checks the TLS files early: the driver reads them only when it connects, and reports a missing file as if the server were unreachable. */
 function checkTlsFiles(databaseUrl: string, logger: Logger): void {
   const { searchParams } = new URL(databaseUrl);
   const key = searchParams.get("sslkey");
@@ -53,7 +53,7 @@ function checkTlsFiles(databaseUrl: string, logger: Logger): void {
   }
 }
 
-/** Reads the password file; undefined if the settings name none. Removes a final line break, which editors add to the password. */
+/** Reads the password file; undefined if the settings name none. Removes a final line break, which editors add. */
 function readPasswordOf({ databasePasswordFile: file }: DatabaseSettings, logger: Logger): string | undefined {
   if (file === "") return undefined;
   const password = readSecretText(file, logger).replace(/\r?\n$/, "");
