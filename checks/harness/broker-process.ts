@@ -1,13 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-/** The bundle that `npm start` runs. CHECKS_BROKER_MAIN can name a deliberately broken build, to prove that checks of this process fail on it. */
+/** The bundle that `npm start` runs. CHECKS_BROKER_MAIN can name another build: one broken on purpose shows that tests fail. */
 export const mainFile =
   process.env["CHECKS_BROKER_MAIN"] ?? fileURLToPath(new URL("../../broker/dist/bundle/stele.js", import.meta.url));
 
 /**
- * The flag of vitest.config.ts that lets V8 optimise later: a broker that starts and answers a few calls takes a tenth less processor time. Where a test runs
- * without this flag, as those that measure the broker do, the broker starts as a user starts it.
+ * vitest.config.ts sets this flag, so that V8 optimises later: a broker that starts and answers a few calls then takes a tenth less processor time. The tests of
+ * the project `alone` measure the broker. They run without the flag, so that their brokers start as users start them.
  */
 const nodeFlags = process.execArgv.filter((flag) => flag.startsWith("--interrupt-budget="));
 
@@ -139,7 +139,7 @@ class Run {
   waitForOutput(pattern: RegExp): Promise<RegExpExecArray> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
-        reject(new Error(`the broker was not ready within ${startTimeoutMs} ms:\n${this.stderr}`));
+        reject(new Error(`the broker did not print ${pattern} within ${startTimeoutMs} ms:\n${this.stderr}`));
         this.child.kill("SIGKILL");
       }, startTimeoutMs);
       const streams = [this.child.stderr, this.child.stdout];

@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { whenClosed } from "../../harness/when-closed.ts";
 import type { AccessWorld, CredentialName } from "./access-world.ts";
 
-/** Sends CONNECT, the frames and DISCONNECT; returns everything that the broker sent until the connection closed. */
+/** Sends CONNECT with a credential, the frames and DISCONNECT. Returns everything that the broker sent until the connection closed. */
 export async function talk(world: AccessWorld, name: CredentialName, ...frames: readonly string[]): Promise<string> {
   const localAddress = world.takeAddress();
   const from = localAddress === undefined ? {} : { localAddress };

@@ -4,11 +4,11 @@ import type { BatchOutcome } from "../../ports/ledger.ts";
 import { connectionLost, connectionRefused, type Interceptor, passAll } from "./testing/intercepted-provider.ts";
 import { type Writer, WriterWorld } from "./testing/writer-world.ts";
 
-/** Number of concurrent runs; different requests fail in each. */
+/** Number of runs at the same time; different requests fail in each. */
 const runsAtOnce = 6;
 const deadlineMs = 1200;
-/** Distance between the first failing requests of two runs, if several in a row fail; 1 with CHECKS_ROUNDS. */
-const stepOfRuns = process.env["CHECKS_ROUNDS"] === undefined ? 3 : 1;
+/** If several requests in a row fail, the first one of the next run comes this many requests later. A long run sets CHECKS_ROUNDS to try every request. */
+const startStep = process.env["CHECKS_ROUNDS"] === undefined ? 3 : 1;
 
 /** What happens to a failing request. */
 const faults: Readonly<Record<string, Interceptor>> = {
@@ -29,14 +29,14 @@ const faults: Readonly<Record<string, Interceptor>> = {
 
 type Answer = BatchOutcome["status"] | number;
 
-/** Publishes while `fault` handles `failing` requests, from the `from`-th on. Returns the number of requests. */
+/** Publishes events while `fault` handles `failing` requests in a row, the first one being request number `from`. Returns the number of requests. */
 async function run(from: number, failing: number, fault: Interceptor): Promise<number> {
   const world = await WriterWorld.join(shared, `run ${from} ${failing} ${worlds++}`);
   await (await world.createFirstWriter()).ledger.stop();
   let writer = await startAgain(world);
   let requests = 0;
   world.provider.current = async (request, pass) => {
-    if (request.method === "eth_getBlockByNumber") return pass(); // Polls depend on the clock.
+    if (request.method === "eth_getBlockByNumber") return pass(); // Not counted: how many polls there are depends on the clock.
     requests += 1;
     return requests >= from && requests < from + failing ? fault(request, pass) : pass();
   };
@@ -56,7 +56,7 @@ async function run(from: number, failing: number, fault: Interceptor): Promise<n
   world.provider.current = passAll;
   while ((await answerOf(writer.append("end"))) !== "committed");
   await writer.ledger.stop();
-  expectHonest(answers, await world.published());
+  expectAnswersMatch(answers, await world.published());
   return counted;
 }
 
@@ -79,11 +79,11 @@ async function answerOf(outcome: Promise<BatchOutcome | undefined>): Promise<Ans
   }
 }
 
-function expectHonest(answers: ReadonlyMap<string, Answer>, published: readonly string[]): void {
+function expectAnswersMatch(answers: ReadonlyMap<string, Answer>, published: readonly string[]): void {
   for (const [text, answer] of answers) {
     const times = published.filter((other) => other === text).length;
     if (answer === "committed") expect({ text, answer, times }).toEqual({ text, answer, times: 1 });
-    else if (answer === 200201) expect(times).toBeLessThanOrEqual(1);
+    else if (answer === 200201) expect(times).toBeLessThanOrEqual(1); // The outcome was unknown.
     else expect({ text, answer, times }).toEqual({ text, answer: answer === 200202 ? 200202 : 200205, times: 0 });
   }
 }
@@ -99,13 +99,13 @@ afterEach(async () => {
   await shared.stop();
 });
 
-describe.each(Object.entries(faults))("if any request %s", (_, fault) => {
+describe.each(Object.entries(faults))("when a request %s", (_, fault) => {
   test.each([1, 4])(
-    "and %i in a row do, each acknowledged event is on the chain once, and no failed event is",
+    "each acknowledged event is on the chain once, and no failed event is on it (%i such requests in a row)",
     async (failing) => {
       const requests = await run(Number.POSITIVE_INFINITY, 0, fault);
       expect(requests).toBeGreaterThan(20);
-      const step = failing === 1 ? 1 : stepOfRuns;
+      const step = failing === 1 ? 1 : startStep;
       const starts = Array.from({ length: Math.ceil(requests / step) }, (_, index) => 1 + index * step).values();
       const runOthers = async (): Promise<void> => {
         for (const from of starts) await run(from, failing, fault);
