@@ -23,7 +23,7 @@ it("refuses a share without a filter, or with a malformed filter", () => {
   expect(() => parseSharedFilter("$share/a/b#")).toThrow(expect.objectContaining({ code: 100109 }));
 });
 
-it("a filter that is not shared is its subscription's own", () => {
+it("parseOwnFilter accepts filters that are not shared, and refuses a shared one", () => {
   expect(["$shared/a/#", "a/$share/b/+", "#"].map(parseOwnFilter)).toEqual(["$shared/a/#", "a/$share/b/+", "#"]);
   expect(() => parseOwnFilter("$share/a/#")).toThrow(
     expect.objectContaining({ code: 100109, message: expect.stringContaining("only MQTT has shared filters") }),

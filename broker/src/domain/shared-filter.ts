@@ -25,7 +25,8 @@ export function parseSharedFilter(text: string): SharedFilter | undefined {
 }
 
 /**
- * Parses the filter of a STOMP subscription or of a tail, which no other shares. Here `$share/name/filter` would match no event that its writer means.
+ * Parses the filter of a STOMP subscription or of a tail. Refuses `$share/name/filter`, because only MQTT has shared filters: taken as a pattern, it would match
+ * only topics whose names begin with `$share/`.
  * @throws BrokerError 100109 for a shared filter; the errors of `parseTopicFilter`.
  */
 export function parseOwnFilter(text: string): TopicFilter {
@@ -35,7 +36,8 @@ export function parseOwnFilter(text: string): TopicFilter {
 }
 
 /**
- * Parses the filter of a callback subscription. Without a wildcard, `$share/name/topic` is the name of a topic, which must exist: so its writer means it.
+ * Parses the filter of a callback subscription. Accepts `$share/name/topic` without a wildcard: it is the name of a topic, and `subscribe`
+ * refuses it unless that topic exists.
  * @throws BrokerError 100109 for a shared filter with a wildcard; the errors of `parseTopicFilter`.
  */
 export function parseCallbackFilter(text: string): TopicFilter {

@@ -98,7 +98,7 @@ it("subscribing again with one setting keeps the others, even when it asks the r
   expect(await cluster.shared.store.findSubscription(subscriptionId)).toMatchObject({ delivery: { options } });
 });
 
-it("refuses a shared filter, which would match no event that its caller means", async () => {
+it("refuses a shared filter, because only MQTT has shared filters", async () => {
   cluster = await TestCluster.start(1);
   await expect(cluster.run(cluster.subscribe(0, "$share/workers/a/#"))).rejects.toMatchObject({ code: 100_109 });
 });
