@@ -17,7 +17,7 @@ afterEach(async () => {
   world = undefined;
 });
 
-it("counts unfinished packets against the shared memory; over its limit, ends the connection that has held memory for longest", async () => {
+it("counts unfinished packets against the memory budget; over its limit, ends the connection that has held memory for longest", async () => {
   world = await MqttWorld.start({ memoryBytesMax: 250_000 });
   const clients: RawClient[] = [];
   for (const clientId of ["oldest", "second", "newest"]) {
@@ -37,7 +37,7 @@ it("counts unfinished packets against the shared memory; over its limit, ends th
   expect(world.heldBytes()).toBe(0);
 });
 
-it("counts the filters of a session beyond the first 16 against the shared memory", async () => {
+it("counts the filters of a session beyond the first 16 against the memory budget", async () => {
   world = await MqttWorld.start({ memoryBytesMax: 300_000 });
   const clients: RawClient[] = [];
   for (const count of [16, 100, 100]) {
@@ -55,7 +55,7 @@ it("counts the filters of a session beyond the first 16 against the shared memor
   }
 });
 
-it("counts a CONNECT, SUBSCRIBE or UNSUBSCRIBE against the shared memory while it waits for the store", async () => {
+it("counts a CONNECT, SUBSCRIBE or UNSUBSCRIBE against the memory budget while it waits for the store", async () => {
   const memory = createMemoryStore();
   let [begun, going] = [createDeferred<void>(), createDeferred<void>()];
   const wait = async (): Promise<void> => {

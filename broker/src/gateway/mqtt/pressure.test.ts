@@ -73,7 +73,7 @@ it("does not count a client as silent while it waits for the broker", async () =
   for (let id = 1; id <= 20; id += 1) expect(await client.next("puback")).toMatchObject({ messageId: id });
 });
 
-it("counts publishes that wait for room against the shared memory, and ends the connection that has held one for longest", async () => {
+it("counts publishes that wait for room against the memory budget, and ends the connection that has held one for longest", async () => {
   // One transaction is in progress at most, so that what waits behind it keeps waiting.
   const limits = { publishesWaitingMax: 1, pipelineAfterMs: 60_000 };
   const gate = await startHeld({ limits, memoryBytesMax: 50_000 });

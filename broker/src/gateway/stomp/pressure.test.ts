@@ -95,7 +95,7 @@ it("lets a COMMIT wait until the group has room for all its SENDs", async () => 
   expect((await client.next("RECEIPT")).headers).toMatchObject({ "receipt-id": "committed" });
 });
 
-it("counts publishes that wait for room against the shared memory, and ends the connection that has held one for longest", async () => {
+it("counts publishes that wait for room against the memory budget, and ends the connection that has held one for longest", async () => {
   const gate = await startFull({ memoryBytesMax: 50_000 });
   await vi.waitFor(() => expect(world?.broker.whenRoom([oneCall], () => {})).toBe(false), patienceMs);
   const clients: RawClient[] = [];
@@ -136,7 +136,7 @@ function askMany(client: RawClient): void {
   }
 }
 
-it("counts waiting answers against the shared memory until they are sent", async () => {
+it("counts waiting answers against the memory budget until they are sent", async () => {
   const gate = await startFull({ limits: { publishesWaitingMax: 100 }, memoryBytesMax: 300_000 });
   const [oldest, second] = [await RawClient.connect(world?.port ?? 0), await RawClient.connect(world?.port ?? 0)];
   askMany(oldest);
@@ -172,7 +172,7 @@ it("serves many tiny frames of one client in slices, each of them once and in or
   expect(turns).toBeGreaterThan(50);
 });
 
-it("counts the names of transactions against the shared memory", async () => {
+it("counts the names of transactions against the memory budget", async () => {
   const port = await start({ memoryBytesMax: 180_000 }); // more than the names of one client and its last frame, less than the names of two clients
   const [first, second] = [await RawClient.connect(port), await RawClient.connect(port)];
   for (const client of [first, second]) {
@@ -183,7 +183,7 @@ it("counts the names of transactions against the shared memory", async () => {
   expect((await first.next("ERROR")).headers["message"]).toContain("others need the memory");
 });
 
-it("counts the names of ended subscriptions against the shared memory", async () => {
+it("counts the names of ended subscriptions against the memory budget", async () => {
   const port = await start({ memoryBytesMax: 170_000 }); // more than the names of one client, less than the names of two clients
   const [first, second] = [await RawClient.connect(port), await RawClient.connect(port)];
   for (const client of [first, second]) {
@@ -198,7 +198,7 @@ it("counts the names of ended subscriptions against the shared memory", async ()
   expect((await first.next("ERROR")).headers["message"]).toContain("others need the memory");
 });
 
-it("counts filters against the shared memory, except the first ones", async () => {
+it("counts filters against the memory budget, except the first ones", async () => {
   const port = await start({ memoryBytesMax: 300_000 });
   const clients: RawClient[] = [];
   for (const count of [16, 100, 100]) {
@@ -261,7 +261,7 @@ it("stops delivering to a client that does not read, and continues when it reads
   for (let count = 0; count < 200; count += 1) expect((await slow.next("MESSAGE")).body).toHaveLength(60_000);
 });
 
-it("counts unfinished frames against the shared memory, and ends the connection that has held memory for longest", async () => {
+it("counts unfinished frames against the memory budget, and ends the connection that has held memory for longest", async () => {
   const port = await start({ memoryBytesMax: 150_000 });
   const clients: RawClient[] = [];
   for (let count = 0; count < 3; count += 1) {
@@ -278,7 +278,7 @@ it("counts unfinished frames against the shared memory, and ends the connection 
   }
 });
 
-it("counts the frames of transactions against the shared memory", async () => {
+it("counts the frames of transactions against the memory budget", async () => {
   const port = await start({ memoryBytesMax: 400_000 });
   const [first, second] = [await RawClient.connect(port), await RawClient.connect(port)];
   for (const client of [first, second]) {
@@ -314,7 +314,7 @@ it("ends a connection as soon as its headers are too long, before they end", asy
   await client.closed;
 });
 
-it("counts the headers of a frame against the shared memory while it waits for the store", async () => {
+it("counts the headers of a frame against the memory budget while it waits for the store", async () => {
   const memory = createMemoryStore();
   const [begun, going] = [createDeferred<void>(), createDeferred<void>()];
   const claimSession: typeof memory.sessions.claimSession = async (claim) => {

@@ -10,7 +10,7 @@ export const unfinishedBytesMin = 4 * 1024;
 /** Bytes counted for each extension of a kept publish in addition to its characters: a publish may have a thousand very short ones. */
 export const keptExtensionBytes = 128;
 
-/** Filters of one connection that do not count against the shared memory. */
+/** Filters of one connection that do not count against the memory budget. */
 export const uncountedFiltersMax = 16;
 
 /** Bytes counted for each filter beyond `uncountedFiltersMax`: the session, the session's index and the group's index each hold it. */
