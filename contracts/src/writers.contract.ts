@@ -13,7 +13,7 @@ import {
 
 export function describeWriters(get: GetFixture): void {
   describe("writers", () => {
-    test("refuses a set that the sender does not belong to", async () => {
+    test("refuses a writer set that the sender does not belong to", async () => {
       const writers = await get().createWriters([carol.address]);
       await expectNotAllowed(get(), ["open", ["orders"], writers], bob);
       await expectNotAllowed(get(), ["open", ["orders"], writers + 1], alice);
@@ -40,7 +40,7 @@ export function describeWriters(get: GetFixture): void {
       await expectNotAllowed(get(), ["setWriter", everyone, bob.address, true], bob);
     });
 
-    test("lets only the owner and writers change the set of a topic", async () => {
+    test("lets only the owner and writers change the writer set of a topic", async () => {
       const [first, second] = [await get().createWriters([bob.address]), await get().createWriters([bob.address])];
       await get().open("orders", alice, first);
       await expectNotAllowed(get(), ["setWriters", "orders", everyone], carol);
@@ -51,7 +51,7 @@ export function describeWriters(get: GetFixture): void {
       expect(await writersAmong(get(), "orders")).toEqual([alice, bob, carol]);
     });
 
-    test("lets only the owner change the set of a topic that is for everyone", async () => {
+    test("lets only the owner change the writer set of a topic that everyone may write to", async () => {
       await get().openTopic("orders");
       const writers = await get().createWriters([], bob);
       await expectNotAllowed(get(), ["setWriters", "orders", writers], bob);
