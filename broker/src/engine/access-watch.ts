@@ -29,7 +29,7 @@ export class AccessWatch {
   check(changed: ChangedOwners): void {
     this.#options.sessions.checkRights(changed);
     const { workers } = this.#options;
-    // All change with the keys of an issuer of tokens, and no right to callbacks depends on those.
+    // `all` means that the keys of a token issuer have changed: callbacks need no token, so no owner needs a check.
     if (changed !== "all") for (const owner of changed) this.#due.add(owner);
     for (const owner of workers.takeNewOwners()) this.#due.add(owner);
     if (!this.#isRunning && this.#due.size > 0) void this.#run();

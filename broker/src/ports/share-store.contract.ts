@@ -159,7 +159,7 @@ export function testShares(store: () => Store): void {
     expect(await returned(share.id)).toEqual([places[2]]);
   });
 
-  it("ignores acknowledgements from an ended connection, and those of events that another member has", async () => {
+  it("ignores acknowledgements from an ended connection, and acknowledgements of events that another member holds", async () => {
     const second = await join(2);
     await take(share, first, places);
     const again = await claim(1);

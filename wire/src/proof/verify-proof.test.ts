@@ -36,7 +36,7 @@ describe("verifyProof, with a valid proof and with changed ones", () => {
   });
 
   test.each(samples)(
-    "parseProof or verifyProof refuses the proof of $what after any change of one character of its text",
+    "parseProof or verifyProof refuses the proof of $what after one character of its text was changed",
     (sample) => {
       const dice = createDice(11);
       const text = JSON.stringify(sample.proof);
@@ -50,7 +50,7 @@ describe("verifyProof, with a valid proof and with changed ones", () => {
   );
 
   test.each(samples)(
-    "parseProof or verifyProof refuses the proof of $what with any character of its text missing, or one added",
+    "parseProof or verifyProof refuses the proof of $what after one character of its text was removed or added",
     (sample) => {
       const text = JSON.stringify(sample.proof);
       const dice = createDice(13);

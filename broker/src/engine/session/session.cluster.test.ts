@@ -300,7 +300,7 @@ describe("a rollback of the index", () => {
     expect(await countSessions()).toBe(1);
   });
 
-  it("does not lose the end of a connection that leaves before its node has read the session again", async () => {
+  it("still publishes the will and expires the session of a client that disconnects before its node has read the session again", async () => {
     const client = await (await Client.attach(1, { expiryMs: 5_000, will: will(0) })).subscribe(1);
     await publish(2, "1", "2");
     afterRollBack(() => client.attachment.detach({ expiryMs: 5_000, isRegular: false }));
@@ -313,7 +313,7 @@ describe("a rollback of the index", () => {
     expect(await countSessions()).toBe(0);
   });
 
-  it("does not lose the end of a subscription that ends before its node has read the session again", async () => {
+  it("still removes a subscription that its client ends before the node has read the session again", async () => {
     const stream = { filters: ["a"], acknowledges: true, offset: undefined };
     const key = "00000000-0000-4000-8000-0000000000aa";
     const client = await Client.attach(1, { protocol: "STOMP", key, stream });

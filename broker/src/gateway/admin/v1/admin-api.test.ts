@@ -106,7 +106,7 @@ function findOperation(method: string, path: string): readonly [string, string] 
 }
 
 describe("reads", () => {
-  it("lists subscriptions with their lag and failures, by pages", async () => {
+  it("lists subscriptions with their lag and failures, in pages", async () => {
     const { status, body } = await call("GET", "/subscriptions?limit=1");
     expect([status, body["next"]]).toEqual([200, ids[0]]);
     expect(body["items"]).toMatchObject([{ id: ids[0], topic: "orders/eu", state: "active", lag: 0, notified: 2 }]);

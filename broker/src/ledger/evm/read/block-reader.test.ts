@@ -60,7 +60,7 @@ test("rejects logs of a range from a chain node that lacks the last block of the
   expect((await reader.read(range))?.blocks.flatMap(({ entries }) => entries)).toHaveLength(16);
 });
 
-test("rejects logs of a range if one of them is of another block of the same number", async () => {
+test("rejects the logs of a range if one log comes from another block with the same number", async () => {
   const { node, rpc, reader } = createReader(400);
   const after = await rpc.header(0);
   const range = { after, to: 400, blocksMax: 16, head: 400, header: undefined, ended: unaborted };

@@ -97,7 +97,7 @@ describe("concurrent opens", () => {
     expect(await open("room again")).toMatchObject({ blockNumber: expect.any(Number) });
   });
 
-  test("opens of topics with long names share transactions too, within the gas limit", async () => {
+  test("concurrent opens of topics with long names also share transactions, but none exceeds the gas limit", async () => {
     const names = Array.from({ length: 60 }, (_, index) => `${"long ".repeat(24)}${index}`);
     await Promise.all(names.map((name) => open(name)));
     expect(sent.size).toBeLessThan(4);
