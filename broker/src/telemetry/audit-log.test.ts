@@ -115,7 +115,7 @@ it("drops lines beyond 1 MiB while the file cannot be written, reports that, and
     return log.findTrouble() !== undefined;
   };
   await expect.poll(isSettled).toBe(true);
-  expect(log.findTrouble()).toMatch(/^the audit log cannot be written: ENOENT.*; \d+ lines were given up$/);
+  expect(log.findTrouble()).toMatch(/^the audit log cannot be written: ENOENT.*; \d+ lines were dropped$/);
   mkdirSync(join(folder, "gone"));
   await clock.advance(1_000);
   await expect.poll(() => log.findTrouble()).toBeUndefined();
@@ -149,7 +149,7 @@ it("drops further lines while nobody reads a full output, and later writes their
   const given = 30_000;
   for (let index = 0; index < given; index += 1) log.write(line);
   expect(log.findTrouble()).toMatch(
-    /^the audit log cannot be written: nobody reads the standard output; \d+ lines were given up$/,
+    /^the audit log cannot be written: nobody reads the standard output; \d+ lines were dropped$/,
   );
   let read = "";
   const buffer = Buffer.alloc(2 ** 20);

@@ -80,7 +80,7 @@ export class FileAuditLog implements OpenAuditLog {
   findTrouble(): string | undefined {
     const { reason } = this.#trouble;
     if (reason === undefined) return undefined;
-    return `the audit log cannot be written: ${reason}; ${this.#lost} lines were given up`;
+    return `the audit log cannot be written: ${reason}; ${this.#lost} lines were dropped`;
   }
 
   async stop(graceMs: number): Promise<void> {

@@ -55,7 +55,7 @@ export class StandardOutput {
     const isBrief = reason === full && this.#monotonic() - since < stalledMsMax && this.#lost === 0;
     if (isBrief) return undefined;
     const text = reason === full ? "nobody reads the standard output" : `the standard output fails: ${reason}`;
-    return `${text}; ${this.#lost} lines were given up`;
+    return `${text}; ${this.#lost} lines were dropped`;
   }
 
   /** Writes what waits, as far as the output accepts it now. */
