@@ -50,7 +50,7 @@ describe("stele doctor", () => {
     expect(findings.map(({ check }) => check)).not.toContain("config");
   });
 
-  it("stele doctor advises to name the operators' port if the broker's address has no admin API", async () => {
+  it("stele doctor suggests naming the operators' port if the broker's address has no admin API", async () => {
     const { findings } = await examine();
     expect(findings).toContainEqual({
       check: "admin",

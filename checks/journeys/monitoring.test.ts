@@ -54,7 +54,7 @@ function toRow(name: string): string {
   return `| \`${name}\` | ${type} | ${help} |`;
 }
 
-/** Alerts, with the series of a fault that begins after ten minutes. The alerts are looked at half an hour later, for a part of the description. */
+/** Each alert with the series of a fault that begins after ten minutes, and with a part of the description that the alert has 30 minutes later. */
 const faults: readonly (readonly [alert: string, series: Readonly<Record<string, string>>, description: string])[] = [
   ["SteleDown", { up: "1x10 0x60" }, ""],
   ["SteleDown", { 'up{job="stele-east"}': "1x10 0x60" }, ""],

@@ -94,7 +94,7 @@ describe("a folder with the embedded chain", () => {
   });
 });
 
-it("refuses a folder that has the store's log but no store, and advises to move the log away", async () => {
+it("refuses a folder that has the store's log but no store, and suggests moving the log away", async () => {
   writeFileSync(join(path, "store.sqlite-wal"), "log");
   const refused = checkDataFolder(folder, configOf({}));
   await expect(refused).rejects.toThrow(

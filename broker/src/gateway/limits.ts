@@ -136,7 +136,7 @@ export const webSocketChunksMax = 8_192;
 /** Fragments of a WebSocket message; a message with more ends its connection with 1008. For long messages, see `webSocketPartBytes`. */
 export const webSocketFragmentsMax = 1_024;
 
-/** Messages that may be longer may have a chunk and a fragment for each of so many bytes. */
+/** A message may have a chunk and a fragment for each part of this many bytes, if the two limits above allow fewer. */
 export const webSocketPartBytes = 1_024;
 
 /** Memory of a chunk that waits for the end of its frame, besides its bytes. */

@@ -41,7 +41,7 @@ export interface Known {
   readonly token?: TokenMark | undefined;
 }
 
-/** Owners whose rights may have changed; all if the keys of an issuer of tokens have. */
+/** Owners whose rights may have changed; "all" if the keys of a token issuer have changed. */
 export type ChangedOwners = ReadonlySet<Owner> | "all";
 
 export type Principal = Anonymous | Rejected | Known;

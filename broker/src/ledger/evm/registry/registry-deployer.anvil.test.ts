@@ -134,7 +134,7 @@ it("a lost registry is not deployed again while the chain is behind the index", 
   expect(await hasCode()).toBe(false);
 });
 
-it("fails for a lost registry of another owner, and advises to wait or to use another group", async () => {
+it("fails for a lost registry of another owner, and suggests waiting or using another group", async () => {
   await startOnce();
   const other = createEvmHarness(anvil.provider, "member").createLedger({ memory, registry });
   await ask("anvil_reorg", 1, []);
