@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-/** The bundle that `npm start` runs. CHECKS_BROKER_MAIN can name another build: one broken on purpose shows that tests fail. */
+/** The bundle that `npm start` runs. CHECKS_BROKER_MAIN can name a build that is broken on purpose, to see that the tests fail. */
 export const mainFile =
   process.env["CHECKS_BROKER_MAIN"] ?? fileURLToPath(new URL("../../broker/dist/bundle/stele.js", import.meta.url));
 
