@@ -3,7 +3,7 @@ import * as z from "zod";
 const text = z.string();
 const digits = text.meta({ pattern: "^[0-9]+$" });
 
-/** User properties that tell an MQTT 5 subscriber where an event is on the chain, beside those of its publisher. A live event is on no chain and has none. */
+/** User properties that tell an MQTT 5 subscriber where an event is on the chain, besides those of its publisher. A live event is on no chain and has none. */
 export function mqttPlaceSchema(prefix: string) {
   return z
     .object({

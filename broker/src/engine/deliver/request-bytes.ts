@@ -1,9 +1,9 @@
 import { encodedBytes } from "@stele/wire";
 import type { Event } from "../../domain/event.ts";
 
-/** Estimated bytes of an event in a request beside its content and extensions. */
+/** Estimated bytes of an event in a request besides its content and extensions. */
 const envelopeBytes = 512;
-/** Estimated memory of each extension beside its characters, in bytes. */
+/** Estimated memory of each extension besides its characters, in bytes. */
 const extensionOverheadBytes = 128;
 
 /** Estimated bytes of an event in a request, and in memory until it is sent. */

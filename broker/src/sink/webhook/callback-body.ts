@@ -5,7 +5,7 @@ import { NotificationEncoder } from "./notification-body.ts";
 
 const jsonType = { "content-type": "application/json" };
 
-/** Approximate bytes that one event adds to a request beside its content. */
+/** Approximate bytes that one event adds to a request besides its content. */
 const envelopeBytes = 1_024;
 
 /** The form of callbacks to a subscription. A signature covers only the body, so a signed CloudEvent has its attributes in the body. */

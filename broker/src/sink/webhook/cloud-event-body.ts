@@ -21,7 +21,7 @@ export interface EncodedBody {
 const attributeBytesMax = 4_096;
 /** Attributes of a binary CloudEvent in headers. An event with more is structured: common servers accept 100 headers. */
 const attributesMax = 64;
-/** Bytes of a header line beside its name and value: a colon, a space and the line break. */
+/** Bytes of a header line besides its name and value: a colon, a space and the line break. */
 const headerExtraBytes = 4;
 
 const structuredType = { "content-type": "application/cloudevents+json" };

@@ -28,7 +28,7 @@ export interface OwnWritersOptions {
   readonly registry: Registry;
   /** The signer's address. */
   readonly account: Address;
-  /** Further accounts that may write, beside the signers of the group's nodes. */
+  /** Further accounts that may write, besides the signers of the group's nodes. */
   readonly accounts: readonly Address[];
   readonly memory: GroupMemory;
   readonly clock: Clock;
