@@ -114,9 +114,9 @@ describe("startEmbeddedChain", () => {
     await deployed;
     const { contractAddress } = await ask<{ contractAddress: Hex }>(chain, "eth_getTransactionReceipt", hash);
     const id = await ask(chain, "eth_subscribe", "logs", { address: contractAddress });
-    const told: unknown[] = [];
+    const received: unknown[] = [];
     chain.on("message", ({ data }) => {
-      if (data.subscription === id) told.push(data.result);
+      if (data.subscription === id) received.push(data.result);
     });
     for (const [nonce, isSubscribed] of [
       [1, true],
@@ -128,7 +128,7 @@ describe("startEmbeddedChain", () => {
       await ask(chain, "eth_sendRawTransaction", call);
       await sealed;
     }
-    expect(told).toEqual([expect.objectContaining({ address: contractAddress, data: "0xabcd", blockNumber: "0x2" })]);
+    expect(received).toEqual([expect.objectContaining({ address: contractAddress, data: "0xabcd", blockNumber: "0x2" })]);
   });
 
   it("refuses to start twice on one file", async () => {

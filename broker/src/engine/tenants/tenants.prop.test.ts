@@ -48,7 +48,7 @@ class Client {
   readonly #choose: ReturnType<typeof createChoice>;
   readonly #held = new Map<string, { readonly peer: RecordingPeer; readonly attachment: Attachment; seen: number }>();
   readonly #eventIds: string[] = ["00000000-1-1", "no"];
-  #told = 0;
+  #attemptsSeen = 0;
 
   constructor(engine: TestEngine, tenant: Tenant, seed: number) {
     this.#engine = engine;
@@ -211,12 +211,12 @@ class Client {
       if (held.peer.endedBecause !== undefined) seen.push(`${key} ended: ${held.peer.endedBecause}`);
     }
     const attempts = this.#engine.sink.attempts.filter(({ subscription: { url } }) => url.includes(this.#name));
-    for (const { subscription, event } of attempts.slice(this.#told)) {
+    for (const { subscription, event } of attempts.slice(this.#attemptsSeen)) {
       expect(Buffer.from(event.content).toString()).toContain(this.#name);
       const isChosen = ids.includes(toClientsId(subscription.id));
       seen.push(`called ${isChosen ? toClientsId(subscription.id) : "back"} ${event.topic} ${event.sequence}`);
     }
-    this.#told = attempts.length;
+    this.#attemptsSeen = attempts.length;
     // The order of calls by several workers is not guaranteed.
     return seen.length === 0 ? "" : `; ${seen.toSorted().join(", ")}`;
   }

@@ -58,10 +58,10 @@ export class Inbound {
   /** Unanswered publishes of QoS 1 and 2, in order of arrival. */
   #pending: Pending[] = [];
   /** Number of failed publishes whose answers wait for the answers to earlier publishes. */
-  #untold = 0;
+  #unreported = 0;
   /** Set while a publish waits until the client knows of every failure. */
-  #told: Deferred<void> | undefined;
-  /** Bytes of the publish that waits for `#told`, or for its subscribers. */
+  #reported: Deferred<void> | undefined;
+  /** Bytes of the publish that waits for `#reported`, or for its subscribers. */
   #heldBytes = 0;
   #isClosed = false;
   /** Number of unanswered publishes of QoS 1, of a client that knows Receive Maximum. */
@@ -91,7 +91,7 @@ export class Inbound {
   /** Call it when the connection has ended. */
   close(): void {
     this.#isClosed = true;
-    this.#told?.resolve();
+    this.#reported?.resolve();
     this.#credit?.resolve();
     this.#submitter.close();
   }
@@ -129,16 +129,16 @@ export class Inbound {
     const isResent = call.key !== undefined && packet.isDuplicate;
     const submit = (): Promise<void> | undefined =>
       isResent ? this.#submitAndWait(call, settle) : this.#submitter.submit(call, settle);
-    return this.#untold === 0 || pending === undefined ? submit() : this.#submitWhenTold(call, { submit, settle });
+    return this.#unreported === 0 || pending === undefined ? submit() : this.#submitWhenReported(call, { submit, settle });
   }
 
-  async #submitWhenTold(
+  async #submitWhenReported(
     call: PublishCall,
     { submit, settle }: { readonly submit: () => Promise<void> | undefined; readonly settle: OnSettled },
   ): Promise<void> {
-    this.#told ??= createDeferred();
+    this.#reported ??= createDeferred();
     this.#heldBytes = publishBytes(call);
-    await this.#told.promise;
+    await this.#reported.promise;
     this.#heldBytes = 0;
     if (this.#isClosed) settle({ status: "REFUSED", error: connectionEnded() });
     else await submit();
@@ -289,15 +289,15 @@ export class Inbound {
 
   #settle(pending: Pending, outcome: PublishOutcome): void {
     pending.outcome = outcome;
-    if (outcome.status !== "SUCCESS") this.#untold += 1;
+    if (outcome.status !== "SUCCESS") this.#unreported += 1;
     for (let [first] = this.#pending; first?.outcome !== undefined; [first] = this.#pending) {
       this.#pending.shift();
-      if (first.outcome.status !== "SUCCESS") this.#untold -= 1;
+      if (first.outcome.status !== "SUCCESS") this.#unreported -= 1;
       this.#answer(first, first.outcome);
     }
-    if (this.#untold > 0) return;
-    this.#told?.resolve();
-    this.#told = undefined;
+    if (this.#unreported > 0) return;
+    this.#reported?.resolve();
+    this.#reported = undefined;
   }
 
   /** A client of 5.0 never repeats a publish that was refused. So one that only this node cannot take now ends the connection: the client repeats it later. */
