@@ -128,7 +128,9 @@ describe("startEmbeddedChain", () => {
       await ask(chain, "eth_sendRawTransaction", call);
       await sealed;
     }
-    expect(received).toEqual([expect.objectContaining({ address: contractAddress, data: "0xabcd", blockNumber: "0x2" })]);
+    expect(received).toEqual([
+      expect.objectContaining({ address: contractAddress, data: "0xabcd", blockNumber: "0x2" }),
+    ]);
   });
 
   it("refuses to start twice on one file", async () => {

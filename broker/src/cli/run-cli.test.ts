@@ -181,7 +181,11 @@ it("subs skip, ended by Ctrl-C after the answer for one subscription, does not s
 });
 
 it.each([
-  ["may have taken effect", [], "the order may have taken effect for 1 subscriptions: check the subscriptions before you repeat it"],
+  [
+    "may have taken effect",
+    [],
+    "the order may have taken effect for 1 subscriptions: check the subscriptions before you repeat it",
+  ],
   ["refused the order, if it is a dry run", ["--dry-run"], "2 subscriptions refused the order"],
 ])("subs skip says for which subscriptions the broker %s", async (...[, flags, says]) => {
   const dryRun = flags.length > 0;

@@ -252,7 +252,9 @@ export class GuardedBroker implements Broker {
   async getProof(caller: Caller, call: EventCall): Promise<ProofResult> {
     await this.getEvent(caller, call);
     if (tenantNamesOf(caller.principal) !== undefined) {
-      throw new BrokerError("accessDenied", { details: "getProof is refused to tenants: a proof may name topics of other tenants" });
+      throw new BrokerError("accessDenied", {
+        details: "getProof is refused to tenants: a proof may name topics of other tenants",
+      });
     }
     const { access, groups, proofs } = this.#options;
     const { groupId } = call;

@@ -154,7 +154,8 @@ export function ownerNow({ nodeId }: { readonly nodeId: () => NodeId | undefined
  * @throws BrokerError 200207.
  */
 export function checkMembership(parts: { readonly nodeId: () => NodeId | undefined }, { owner }: SessionClaim): void {
-  if (ownerNow(parts) !== owner) throw new BrokerError("storeUnreachable", { details: "this node's membership has ended" });
+  if (ownerNow(parts) !== owner)
+    throw new BrokerError("storeUnreachable", { details: "this node's membership has ended" });
 }
 
 /** Bytes that a will takes in memory. */

@@ -129,7 +129,9 @@ export class Inbound {
     const isResent = call.key !== undefined && packet.isDuplicate;
     const submit = (): Promise<void> | undefined =>
       isResent ? this.#submitAndWait(call, settle) : this.#submitter.submit(call, settle);
-    return this.#unreported === 0 || pending === undefined ? submit() : this.#submitWhenReported(call, { submit, settle });
+    return this.#unreported === 0 || pending === undefined
+      ? submit()
+      : this.#submitWhenReported(call, { submit, settle });
   }
 
   async #submitWhenReported(

@@ -83,7 +83,8 @@ function expectAnswersMatch(answers: ReadonlyMap<string, Answer>, published: rea
   for (const [text, answer] of answers) {
     const times = published.filter((other) => other === text).length;
     if (answer === "committed") expect({ text, answer, times }).toEqual({ text, answer, times: 1 });
-    else if (answer === 200201) expect(times).toBeLessThanOrEqual(1); // The outcome was unknown.
+    else if (answer === 200201)
+      expect(times).toBeLessThanOrEqual(1); // The outcome was unknown.
     else expect({ text, answer, times }).toEqual({ text, answer: answer === 200202 ? 200202 : 200205, times: 0 });
   }
 }
