@@ -181,11 +181,7 @@ it("subs skip, ended by Ctrl-C after the answer for one subscription, does not s
 });
 
 it.each([
-  [
-    "may have taken effect",
-    [],
-    "the order may have taken effect for 1 subscriptions: check the subscriptions before you repeat it",
-  ],
+  ["may have taken effect", [], "the order may have taken effect for 1 subscriptions: check the cursor first"],
   ["refused the order, if it is a dry run", ["--dry-run"], "2 subscriptions refused the order"],
 ])("subs skip says for which subscriptions the broker %s", async (...[, flags, says]) => {
   const dryRun = flags.length > 0;
@@ -201,13 +197,13 @@ it.each([
 });
 
 it.each([
-  [["skip", "a"], "for a: check the subscriptions before you repeat it"],
-  [["skip", "a", "--to", "OFFSET_LAST"], "for a: check the subscriptions before you repeat it"],
+  [["skip", "a"], "for a: check the cursor first"],
+  [["skip", "a", "--to", "OFFSET_LAST"], "for a: check the cursor first"],
   [["skip", "a", "--to", "7"], "for a"],
   [["replay", "a", "--from", "OFFSET_FIRST"], "for a"],
   [["redeliver", "--all"], "for some subscriptions"],
   [["pause", "a"], "for a"],
-])("subs %j suggests checking the subscriptions only if a repeat would skip more", async (argv, advice) => {
+])("subs %j suggests checking the cursor only if a repeat would skip more", async (argv, advice) => {
   vi.stubGlobal("fetch", async () => Response.json({ code: 200000, message: "unknown error" }, { status: 500 }));
   const { stderr } = await run(["subs", ...argv], {});
   expect(stderr.trim()).toMatch(new RegExp(`the order may have taken effect ${advice}$`));
