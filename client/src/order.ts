@@ -21,7 +21,7 @@ export interface Order {
 const time = /^\d{12,14}$|^\d{4}-\d\d-\d\d/;
 
 /**
- * Whether a repeat of the order goes on behind what the first one did: it skips further events, as does a skip to a time that may lie after the newest
+ * Whether a repeat of the order would skip further events: after a skip without a place, to the newest event, or to a time, which may lie after the newest
  * event. Any other order leads to the same place again.
  */
 export function isUnsafeToRepeat({ name, to }: Pick<Order, "name" | "to">): boolean {
