@@ -133,14 +133,14 @@ export class GuardedBroker implements Broker {
     inlet.submit(call, settled, { keyScope, authorizeOpening });
   }
 
-  /** Whether the quota allows these publishes. If not, calls `refuse` later. @throws BrokerError 200301 at once if too many refusals wait already. */
+  /** Whether the quota allows these publishes. If not, calls `refuse` later. */
   #mayPublish(caller: Caller, calls: readonly PublishCall[], refuse: (outcome: Refusal) => void): boolean {
     const { access } = this.#options;
     try {
       access.countPublishes(caller, calls);
       return true;
     } catch (error) {
-      if (!access.holdRefusal(() => refuse({ status: "REFUSED", error }))) throw error;
+      access.holdRefusal(() => refuse({ status: "REFUSED", error }));
       return false;
     }
   }

@@ -163,9 +163,9 @@ export class Access {
     this.#quotas?.countPublishes(caller, calls);
   }
 
-  /** Delays a refusal: calls `answer` later. Returns false, without a call, if the caller must answer now. */
-  holdRefusal(answer: () => void): boolean {
-    return this.#quotas?.refusals.hold(answer) === true;
+  /** Delays the refusal of a publish over a quota: calls `answer` later. */
+  holdRefusal(answer: () => void): void {
+    this.#quotas?.refusals.hold(answer); // There is no such refusal without quotas.
   }
 
   /** Counts a caller's connection, as `Quotas.countConnection` does, until it ends or the returned function is called. @throws BrokerError 200301. */

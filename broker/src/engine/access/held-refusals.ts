@@ -19,9 +19,9 @@ export class HeldRefusals {
     this.#clock = clock;
   }
 
-  /** Calls `answer` later. Returns false, and never calls it, if too many refusals wait. */
-  hold(answer: () => void): boolean {
-    if (this.#held >= heldMax) return false;
+  /** Calls `answer` later: at the end of this turn if too many refusals wait. */
+  hold(answer: () => void): void {
+    if (this.#held >= heldMax) return queueMicrotask(answer);
     this.#held += 1;
     // Clients that were refused together must not retry together: other clients would wait for all of them.
     this.#share = (this.#share + spread) % 1;
@@ -29,6 +29,5 @@ export class HeldRefusals {
       this.#held -= 1;
       answer();
     });
-    return true;
   }
 }
