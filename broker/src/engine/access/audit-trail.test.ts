@@ -41,21 +41,28 @@ class RecordedAuditLog implements AuditLog {
 let log: RecordedAuditLog;
 let engine: TestEngine;
 let calls: Broker;
+let apiKeys: MemoryApiKeys;
 beforeEach(async () => {
   log = new RecordedAuditLog();
-  const apiKeys = new MemoryApiKeys();
-  const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined };
-  for (const role of ["client", "admin"] as const) {
-    const own = { id: ids[role], digest: sha256(secret), principal: role, tenant: undefined, roles: [role] };
-    await apiKeys.insertApiKey({ ...own, ...times }, 10);
-  }
+  apiKeys = new MemoryApiKeys();
+  for (const role of ["client", "admin"] as const) await addKey(ids[role], role);
   engine = await TestEngine.start({ keys: { apiKeys, roles, sha256 }, auditLog: log });
   calls = engine.running.calls;
 });
 afterEach(() => engine.stop());
 
+function addKey(id: string, role: keyof typeof ids): Promise<boolean> {
+  const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined };
+  const own = { id, digest: sha256(secret), principal: role, tenant: undefined, roles: [role] };
+  return apiKeys.insertApiKey({ ...own, ...times }, 10);
+}
+
 function by(role: keyof typeof ids, protocol: Caller["protocol"] = "REST"): Caller {
-  const principal = calls.authenticate(formatKeyCredential({ id: ids[role], secret }), testCaller);
+  return byKey(ids[role], protocol);
+}
+
+function byKey(id: string, protocol: Caller["protocol"] = "REST"): Caller {
+  const principal = calls.authenticate(formatKeyCredential({ id, secret }), testCaller);
   if (principal instanceof Promise) throw new Error("a key is known at once");
   return { ...testCaller, principal, protocol };
 }
@@ -244,6 +251,25 @@ it("writes 20 refusals of one principal at once, and then how many it left out, 
   for (let index = 0; index < 100; index += 1) refuse(noisy);
   await engine.clock.advance(leftOutAfterMs);
   expect(log.lines.slice(42)).toMatchObject([{ outcome: "left out", count: 80 }]);
+});
+
+it("leaves out no read with a valid key because of wrong keys, or because of a revoked key of its principal", async () => {
+  const id = "3".repeat(16);
+  const revoked = by("admin");
+  await addKey(id, "admin");
+  await apiKeys.revokeApiKey(ids.admin, engine.clock.now());
+  await engine.clock.advance(1_000);
+  for (let index = 0; index < 300; index += 1) {
+    const origin = { address: `192.0.2.${index}`, protocol: "MQTT" } as const;
+    void calls.authenticate("wrong", origin);
+    void calls.authenticate(formatKeyCredential({ id: ids.admin, secret }), origin);
+    expect(() => calls.authorize({ ...revoked, ...origin }, "administer")).toThrow();
+  }
+  expect(log.lines).toHaveLength(200);
+  calls.authorize(byKey(id), "administer");
+  expect(log.lines.slice(200)).toMatchObject([
+    { principal: "admin", keyId: id, action: "administer", outcome: "done" },
+  ]);
 });
 
 it("limits the lines of calls that change nothing and of filters, but writes every change", async () => {

@@ -39,7 +39,7 @@ export interface AuditedOrder<Result> {
 
 /** Number of lines about refusals and reads that one principal or address may cause at once; each second allows one more. */
 const linesOfOneMax = 20;
-/** Number of lines about refusals and reads that all principals and addresses together may cause at once. */
+/** Number of lines about refusals and reads that all principals and addresses together may cause at once; as many more if no credential is valid. */
 const linesMax = 200;
 /** Number of further lines about refusals and reads per second, over all principals and addresses. */
 const linesPerSecondMax = 50;
@@ -68,6 +68,8 @@ export class AuditTrail {
   readonly #log: AuditLog;
   readonly #clock: Clock;
   readonly #allowances: SourceAllowances;
+  /** For lines about callers without a valid credential: else anybody could leave out lines of others, and whoever has a revoked key those of its principal. */
+  readonly #strangersAllowances: SourceAllowances;
   readonly #filterAllowances: SourceAllowances;
   #leftOut = 0;
   #cancel: (() => void) | undefined;
@@ -78,6 +80,7 @@ export class AuditTrail {
     const each = { atOnce: linesOfOneMax, perSecond: 1 };
     const all = { atOnce: linesMax, perSecond: linesPerSecondMax };
     this.#allowances = new SourceAllowances({ each, all, sourcesMax }, clock);
+    this.#strangersAllowances = new SourceAllowances({ each, all, sourcesMax }, clock);
     const eachFilter = { atOnce: filterLinesOfOneMax, perSecond: filterLinesOfOnePerSecondMax };
     const allFilters = { atOnce: filterLinesMax, perSecond: filterLinesPerSecondMax };
     this.#filterAllowances = new SourceAllowances({ each: eachFilter, all: allFilters, sourcesMax }, clock);
@@ -158,13 +161,16 @@ export class AuditTrail {
   ): void {
     if (!isRefusal(error)) return;
     const { code, message: reason } = error;
-    this.#writeSome(caller, { ...toSubject(caller), action, outcome: "refused", ...subject, code, reason });
+    const line = { ...toSubject(caller), action, outcome: "refused", ...subject, code, reason } as const;
+    const isStranger = isBrokerError(error, "credentialRefused");
+    this.#writeSome(caller, line, isStranger ? this.#strangersAllowances : this.#allowances);
   }
 
   /** Writes that a log-in failed, because its credential was wrong, missing or no longer valid. */
   recordFailedLogIn(principal: Principal, { address, protocol }: LogInOrigin, reason: string): void {
     const who = toSubject({ principal, address, protocol });
-    this.#writeSome({ principal, address }, { ...who, action: "log in", outcome: "refused", reason });
+    const line = { ...who, action: "log in", outcome: "refused", reason } as const;
+    this.#writeSome({ principal, address }, line, this.#strangersAllowances);
   }
 
   #writeSome(
