@@ -40,8 +40,7 @@ export class Repeater {
     while (!signal.aborted && !hasRoom(connection)) await waiting.woken();
     if (signal.aborted) return false;
     if (window.find(entry.ticket) === undefined) return true;
-    const isDenied = entry.share === undefined && !mayReceive(entry.topic);
-    if (event === undefined || isDenied) onVanished(entry);
+    if (event === undefined || !mayReceive(entry.topic)) onVanished(entry);
     else sender.again(event, connection, { entry, filters: filtersOf(entry) });
     return true;
   }

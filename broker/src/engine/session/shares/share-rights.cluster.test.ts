@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { AccessRule } from "../../../domain/access-rule.ts";
-import type { SessionFilter } from "../../../domain/session-filter.ts";
+import type { QoS, SessionFilter } from "../../../domain/session-filter.ts";
 import { parseTopicFilter } from "../../../domain/topic-filter.ts";
 import { MemoryApiKeys } from "../../../store/memory/memory-api-keys.ts";
 import type { Caller } from "../../access/caller.ts";
@@ -82,14 +82,19 @@ class Member {
     return new Member(peer, await cluster.run(cluster.node(node).calls.attach(caller, request, peer)));
   }
 
-  async join(): Promise<this> {
-    expect(await this.subscribe()).toEqual([true]);
+  async join(qos: QoS = 1): Promise<this> {
+    expect(await this.subscribe(qos)).toEqual([true]);
     return this;
   }
 
-  subscribe(): Promise<readonly unknown[]> {
-    const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
-    const sessionFilter: SessionFilter = { ...options, filter };
+  subscribe(qos: QoS = 1): Promise<readonly unknown[]> {
+    const sessionFilter: SessionFilter = {
+      filter,
+      qos,
+      isNoLocal: false,
+      isRetainAsPublished: false,
+      identifier: undefined,
+    };
     return cluster.run(this.#attachment.subscribe([sessionFilter]));
   }
 
@@ -104,20 +109,22 @@ class Member {
     await cluster.clock.advance(1_000);
   }
 
+  async resize(windowMax: number): Promise<void> {
+    this.#attachment.session.resize(windowMax);
+    await cluster.clock.advance(1_000);
+  }
+
   async leave(): Promise<void> {
     this.#attachment.detach({ expiryMs: keptMs, isRegular: true });
     await cluster.clock.advance(1_000);
   }
 }
 
-async function publish(topic: string, text: string): Promise<void> {
+async function publish(topic: string, text: string, qos: QoS = 1): Promise<void> {
   const { calls } = cluster.node(0);
   const caller = await publisher();
-  calls.submit(
-    caller,
-    { topic, groupId: undefined, content: new TextEncoder().encode(text), extensions: [] },
-    () => {},
-  );
+  const extensions = [["svc-qos", String(qos)] as const];
+  calls.submit(caller, { topic, groupId: undefined, content: new TextEncoder().encode(text), extensions }, () => {});
   await cluster.clock.advance(1_000);
 }
 
@@ -181,6 +188,21 @@ it("after a member's rights shrink, delivers its unacknowledged events to a memb
   await Member.attach(await addKey("one", "all of a"), 0);
   await cluster.clock.advance(2_000);
   expect(second.texts).toEqual(["1"]);
+});
+
+it.each<[when: string, windowMax: number]>([
+  ["before it connects again", 10],
+  ["before its repeat", 0],
+])("asks a member to release an event of QoS 2 that it loses the right to %s", async (_, windowMax) => {
+  const first = await (await Member.attach(await addKey("one", "all of a"), 0)).join(2);
+  await publish("a/secret", "1", 2);
+  expect(first.texts).toEqual(["1"]);
+  await first.leave();
+  if (windowMax > 0) await narrow("one");
+  const again = await Member.attach(await addKey("one", "all of a"), 1, windowMax);
+  if (windowMax === 0) await narrow("one");
+  await again.resize(10);
+  expect([again.texts, again.peer.released]).toEqual([[], [1]]);
 });
 
 it("refuses to join a share if the principal's API keys together do not allow all of its events", async () => {
