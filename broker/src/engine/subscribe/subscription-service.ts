@@ -65,6 +65,7 @@ export interface SubscriptionServiceOptions {
   readonly removeSessionFilter: (id: SubscriptionId, mayRemove: (found: Removable) => boolean) => Promise<boolean>;
   readonly access: Pick<
     Access,
+    | "authorizeCallback"
     | "mayRemove"
     | "mayDeliver"
     | "checkOwner"
@@ -216,7 +217,9 @@ export class SubscriptionService {
   }
 
   async #makeOrContinue(id: SubscriptionId, checked: CheckedCall): Promise<boolean> {
-    const { url, subscriptionId } = checked.call;
+    const { caller, call } = checked;
+    const { url, subscriptionId } = call;
+    this.#options.access.authorizeCallback(caller, call); // Again: the receiver may have taken long to consent.
     const existing = subscriptionId === undefined ? undefined : await this.#findExisting(id);
     if (existing === undefined) return this.#quota.make(url, () => this.#make(id, checked));
     return this.#quota.move(urlOf(existing), url, () => this.#continue(existing, checked));
