@@ -2,11 +2,18 @@ import { BrokerError } from "@stele/wire";
 import type { Pauses } from "../../lib/time-slices.ts";
 import type { Caller } from "../access/caller.ts";
 
-/** Pauses for the work of one call. Once the caller has left, the next pause throws 200300, which ends the work. */
-export function pausesFor({ signal }: Pick<Caller, "signal">, slices: Pauses): Pauses {
+interface Checked {
+  readonly slices: Pauses;
+  /** Throws once the caller has lost its right to the call. */
+  readonly checkRight: () => void;
+}
+
+/** Pauses for the work of one call. Once the caller has left, the next pause throws 200300, which ends the work; so it does once `checkRight` throws. */
+export function pausesFor({ signal }: Pick<Caller, "signal">, { slices, checkRight }: Checked): Pauses {
   return {
     pause: () => {
       if (signal.aborted) throw new BrokerError("busy", { details: "the caller no longer waits" });
+      checkRight();
       return slices.pause();
     },
   };

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AccessRule } from "../../domain/access-rule.ts";
+import { createDeferred } from "../../lib/deferred.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
 import type { Caller } from "../access/caller.ts";
 import { formatKeyCredential } from "../access/credential.ts";
@@ -140,6 +141,25 @@ it("an admin of one group may search that group only", async () => {
   const search = (groupId: string) => codeOf(() => operator.searchSubscriptions(caller, { groupId }, page));
   expect(await search("2")).not.toBe(100_702);
   expect(await search("1")).toBe(100_702);
+});
+
+it("ends orders once the key of their admin is revoked, even while they wait for a receiver's consent", async () => {
+  const [caller, consent] = [by(administrator), createDeferred<void>()];
+  engine.sink.checkTarget = () => consent.promise;
+  const call: OrderCall = { order: { kind: "change", change: { url: "http://foreign/" } }, isDryRun: false };
+  const { operator } = engine.running;
+  const given: readonly Promise<unknown>[] = [
+    operator.orderSubscription(caller, id, call),
+    operator.orderSubscriptions(caller, {}, { ...page, ...call }),
+  ];
+  const codes = given.map((order) => order.catch(({ code }: { code: number }) => code));
+  await engine.clock.settle();
+  await apiKeys.revokeApiKey(idOf(administrator), engine.clock.now());
+  await engine.clock.advance(1_000);
+  consent.resolve();
+  await engine.clock.advance(1_000);
+  expect(await Promise.all(codes)).toEqual([100_701, 100_701]);
+  expect(await engine.store.listSubscriptions()).toMatchObject([{ delivery: { url: "http://receiver/" } }]);
 });
 
 const change = (topic: string): OrderCall => ({ order: { kind: "change", change: { topic } }, isDryRun: false });

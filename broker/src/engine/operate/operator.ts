@@ -108,7 +108,7 @@ export class GuardedOperator implements Operator {
 
   async searchSubscriptions(caller: Caller, call: SearchCall, page: PageCall): Promise<Page<ListedSubscription>> {
     this.#authorize(caller, call.groupId);
-    return this.#options.finder.list(call, { ...page, slices: this.#pausesFor(caller) });
+    return this.#options.finder.list(call, { ...page, slices: this.#pausesFor(caller, call.groupId) });
   }
 
   async getSubscription(caller: Caller, id: string): Promise<SubscriptionDetails> {
@@ -150,7 +150,7 @@ export class GuardedOperator implements Operator {
 
   async searchSessions(caller: Caller, call: SessionsCall, page: PageCall): Promise<Page<SessionView>> {
     this.#authorize(caller, call.groupId);
-    return this.#options.sessions.search(call, { ...page, slices: this.#pausesFor(caller) });
+    return this.#options.sessions.search(call, { ...page, slices: this.#pausesFor(caller, call.groupId) });
   }
 
   async getSession(caller: Caller, id: string): Promise<SessionView> {
@@ -160,12 +160,12 @@ export class GuardedOperator implements Operator {
 
   async searchTopics(caller: Caller, call: TopicsCall, page: PageCall): Promise<Page<Topic>> {
     this.#authorize(caller, call.groupId);
-    return this.#options.topics.search(call, { ...page, slices: this.#pausesFor(caller) });
+    return this.#options.topics.search(call, { ...page, slices: this.#pausesFor(caller, call.groupId) });
   }
 
   async getTopic(caller: Caller, name: string, groupId: string | undefined): Promise<TopicDetails> {
     this.#authorize(caller, groupId);
-    return this.#options.topics.get(name, { groupId, slices: this.#pausesFor(caller) });
+    return this.#options.topics.get(name, { groupId, slices: this.#pausesFor(caller, groupId) });
   }
 
   async listEvents(caller: Caller, call: EventsCall): Promise<Page<PlacedEvent>> {
@@ -197,7 +197,7 @@ export class GuardedOperator implements Operator {
 
   async listBlocks(caller: Caller, groupId: string | undefined, page: PageCall): Promise<Page<BlockView>> {
     this.#authorize(caller, groupId);
-    return this.#options.blocks.list(groupId, { ...page, slices: this.#pausesFor(caller) });
+    return this.#options.blocks.list(groupId, { ...page, slices: this.#pausesFor(caller, groupId) });
   }
 
   async listNodes(caller: Caller, page: PageCall): Promise<NodePage> {
@@ -239,8 +239,8 @@ export class GuardedOperator implements Operator {
     }
   }
 
-  #pausesFor(caller: Caller): Pauses {
-    return pausesFor(caller, this.#options.slices);
+  #pausesFor(caller: Caller, groupId?: string): Pauses {
+    return pausesFor(caller, { slices: this.#options.slices, checkRight: () => this.#authorize(caller, groupId) });
   }
 
   #authorize(caller: Caller, groupId?: string): void {
