@@ -11,7 +11,7 @@ export interface SeenRollBack {
   readonly fromBlock: number;
   /** The newest block of the index after the rollback; -1 for an empty index. */
   readonly toBlock: number;
-  /** Number of events that it removed; undefined if another node rolled back. */
+  /** Number of events that the rollback removed; undefined if another node performed it. */
   readonly events: number | undefined;
 }
 
