@@ -6,7 +6,7 @@ import { signMessage } from "../../lib/webhook-signature.ts";
 
 /** Headers of requests to receivers (Standard Webhooks 1.0). */
 export class MessageHeaders {
-  /** Headers of every request; a message also has its content type. */
+  /** Headers that every request to a receiver has. */
   readonly common: Readonly<Record<"accept" | "user-agent", string>>;
   readonly #clock: Pick<Clock, "now">;
 
@@ -15,8 +15,8 @@ export class MessageHeaders {
     this.common = { accept: "application/json", "user-agent": `stele/${version}` };
   }
 
-  /** Headers of a message sent now; signed if the subscription has a secret, and with both secrets during a rotation. */
-  sign({ secret }: Pick<CallbackTarget, "secret">, message: { readonly id: string; readonly body: Buffer }) {
+  /** Headers of a message that is sent now, without its content type. If the subscription has a secret, they include a signature; during a rotation, two. */
+  ofMessage({ secret }: Pick<CallbackTarget, "secret">, message: { readonly id: string; readonly body: Buffer }) {
     const now = this.#clock.now();
     const timestampSeconds = Math.floor(now / 1000);
     // Spreading `common` would take 2 µs.
@@ -33,7 +33,7 @@ export class MessageHeaders {
   }
 }
 
-/** The W3C trace of the attempt, or of the event. The events of a batch have traces of their own, which are in the body. */
+/** The W3C `traceparent` of the attempt; without one, that of the event. A batch has no single event: its body has the `traceparent` of each. */
 export function findTrace({ event, batch, traceParent }: Notification, prefix: string): string | undefined {
   return traceParent ?? (batch === undefined ? findTraceParent(event.extensions, prefix) : undefined);
 }

@@ -220,7 +220,7 @@ class WebhookSink implements Sink {
 
   #toMessage(notification: Notification): Message {
     const { headers: ofBody, body } = this.#bodies.encode(notification);
-    const headers = this.#headers.sign(notification.subscription, { id: webhookIdOf(notification), body });
+    const headers = this.#headers.ofMessage(notification.subscription, { id: webhookIdOf(notification), body });
     Object.assign(headers, ofBody);
     const trace = findTrace(notification, this.#extensionPrefix);
     if (trace !== undefined) headers[traceParentKey] = trace;

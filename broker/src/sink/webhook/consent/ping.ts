@@ -11,7 +11,7 @@ export function createPing(target: CallbackTarget, headers: MessageHeaders): () 
   const body = encodePing(target, id);
   const isPlain = !isCloudEvent(target.options);
   const type = { "content-type": isPlain ? "application/json" : "application/cloudevents+json" };
-  return () => ({ headers: { ...headers.sign(target, { id, body }), ...type }, body });
+  return () => ({ headers: { ...headers.ofMessage(target, { id, body }), ...type }, body });
 }
 
 /**
