@@ -2,30 +2,30 @@ import { toBuffer } from "@stele/eth/node";
 import { rememberedKeccak } from "../../lib/remembered-keccak.ts";
 import { COLD_GAS, RESET_GAS, type SlotReader, WARM_GAS } from "../interpreter/slots.ts";
 
-/** A topic's word in the registry's storage, which the registry describes in `TopicRegistry.sol`. */
+/** The state of a topic, in one word of the registry's storage. `TopicRegistry.sol` describes the word. */
 interface Head {
   readonly slot: Uint8Array;
-  /** Without the leading zeros. */
+  /** The word without its leading zeros. */
   readonly word: Buffer;
 }
 
-/** Slot of the registry's mapping from topics to their words. */
+/** Slot of the registry's mapping `_heads`, from topics to their words. */
 const HEADS_SLOT = 2;
 const WORD = 32;
 /**
- * A word has 21 to 24 bytes if its owner is not zero (bytes 21 to 24 from the end), everyone may write to the topic, and the topic is open (the bytes above
- * are zero).
+ * Length of a word without leading zeros, if the topic exists, is open, and everyone may write to it. Then the owner (bytes 21 to 24 from the end) is not zero,
+ * and the bytes before the owner are zero.
  */
-const OPEN_BYTES_LEAST = 21;
-const OPEN_BYTES_MOST = 24;
+const OPEN_BYTES = { min: 21, max: 24 };
 /** Offsets from the end of the word, in bytes. */
 const LAST_BLOCK_AT = 14;
 const SEQUENCE_AT = 8;
-const SHORT_SEQUENCE_AT = 6;
-const NUMBER_BYTES = 6;
-const NUMBER_END = 2 ** (8 * NUMBER_BYTES);
+/** The lower 48 bits of the sequence. */
+const SEQUENCE_LOW_AT = 6;
+const UINT48_BYTES = 6;
+const UINT48_END = 2 ** 48;
 
-/** The words of topics as a `publish` changes them, and the gas of reading and writing them. */
+/** The words of topics, as one `publish` changes them in memory, and the gas that the contract would use to read and write them. */
 export class TopicHeads {
   readonly #readSlot: SlotReader;
   readonly #blockNumber: number;
@@ -40,22 +40,22 @@ export class TopicHeads {
   }
 
   /**
-   * Appends events to a topic, given as its word of calldata. Returns the sequence of the first event; undefined if the topic is not open to everyone, or the
-   * sequence or the block number does not fit into 48 bits.
+   * Appends events to a topic. `topic` is its address, as a word of calldata. Returns the sequence of the first event. Returns undefined if the topic does
+   * not exist, is not open to everyone, or needs more than 48 bits for its sequence or the block number.
    */
   append(topic: Buffer, count: number): number | undefined {
     const key = topic.toString("latin1");
     const known = this.#heads.get(key);
     const { slot, word } = known ?? this.#read(topic);
-    if (word.length < OPEN_BYTES_LEAST || word.length > OPEN_BYTES_MOST) return undefined;
-    const before = readSequence(word);
-    if (before + count >= NUMBER_END || this.#blockNumber >= NUMBER_END) return undefined;
+    if (word.length < OPEN_BYTES.min || word.length > OPEN_BYTES.max) return undefined;
+    const last = readSequence(word);
+    if (last + count >= UINT48_END || this.#blockNumber >= UINT48_END) return undefined;
     this.gas += known === undefined ? COLD_GAS + RESET_GAS : 2 * WARM_GAS;
-    const after = known === undefined ? Buffer.from(word) : word;
-    after.writeUIntBE(this.#blockNumber, after.length - LAST_BLOCK_AT, NUMBER_BYTES);
-    after.writeUIntBE(before + count, after.length - SHORT_SEQUENCE_AT, NUMBER_BYTES);
-    if (known === undefined) this.#heads.set(key, { slot, word: after });
-    return before + 1;
+    const changed = known === undefined ? Buffer.from(word) : word;
+    changed.writeUIntBE(this.#blockNumber, changed.length - LAST_BLOCK_AT, UINT48_BYTES);
+    changed.writeUIntBE(last + count, changed.length - SEQUENCE_LOW_AT, UINT48_BYTES);
+    if (known === undefined) this.#heads.set(key, { slot, word: changed });
+    return last + 1;
   }
 
   /** The changed words by slot. */
@@ -74,5 +74,5 @@ export class TopicHeads {
 function readSequence(word: Buffer): number {
   const at = word.length - SEQUENCE_AT;
   if (word.readUInt16BE(at) !== 0) return Number.POSITIVE_INFINITY;
-  return word.readUIntBE(word.length - SHORT_SEQUENCE_AT, NUMBER_BYTES);
+  return word.readUIntBE(word.length - SEQUENCE_LOW_AT, UINT48_BYTES);
 }
