@@ -17,7 +17,7 @@ export interface ListProps {
   readonly onSearch: (search: URLSearchParams) => void;
 }
 
-/** Callback subscriptions with their lag and their attempts. */
+/** A search for callback subscriptions, with their lag and their attempts. */
 export function CallbackList({ search, onSearch }: ListProps): ReactNode {
   const stele = useStele();
   const orders = useOrders();
@@ -33,7 +33,7 @@ export function CallbackList({ search, onSearch }: ListProps): ReactNode {
         <ChoiceField label="State" name="state" search={search} choices={states} />
         <TextField label="Topic begins with" name="prefix" search={search} />
         <TextField label="Host of the receiver" name="host" search={search} />
-        <CountField label="Events waiting, at least" name="lagMin" search={search} />
+        <CountField label="Minimum events waiting" name="lagMin" search={search} />
       </SearchForm>
       <Failure error={error} />
       {orders.view}
@@ -49,13 +49,18 @@ interface OrdersForAllProps {
   readonly orders: Orders;
 }
 
-/** Orders for all subscriptions that the search finds, also for those that the table does not show. */
+/** Buttons that order something for every subscription that the search finds, including those that the table does not show. */
 function OrdersForAll({ search, orders }: OrdersForAllProps): ReactNode {
-  const found = readSearch(search);
+  const conditions = readSearch(search);
   return (
     <div className="bar">
-      <p className="quiet-text">All that match:</p>
-      <OrderButtons orders={orders} names={orderNames} target={toTarget(found)} subject={describeSearch(found)} />
+      <p className="quiet-text">All matching subscriptions:</p>
+      <OrderButtons
+        orders={orders}
+        names={orderNames}
+        target={toTarget(conditions)}
+        subject={describeSearch(conditions)}
+      />
     </div>
   );
 }

@@ -28,7 +28,7 @@ export function SessionList({ search, onSearch }: ListProps): ReactNode {
         <ChoiceField label="Protocol" name="kind" search={search} choices={protocols} />
         <ChoiceField label="Connection" name="connected" search={search} choices={connections} />
         <TextField label="Owner" name="owner" search={search} />
-        <CountField label="Events waiting, at least" name="lagMin" search={search} />
+        <CountField label="Minimum events waiting" name="lagMin" search={search} />
       </SearchForm>
       <Failure error={error} />
       {data === undefined ? null : <SessionTable items={data.items} />}
