@@ -1,4 +1,4 @@
-import { measureBeside } from "../lib/beside.mjs";
+import { measureComparison } from "../lib/comparison.mjs";
 import { publishLoad } from "../lib/load.mjs";
 import { findNatsServer, startNats } from "../lib/nats.mjs";
 import { createDataFolder, removeDataFolder, startBroker } from "../lib/servers.mjs";
@@ -31,7 +31,7 @@ export const nats = {
 
 function measureBoth(context, [broker, jetStream], connections) {
   const plan = { connections, ...context.durations };
-  return measureBeside(context, {
+  return measureComparison(context, {
     title: `${connections} ${connections === 1 ? "publisher" : "publishers"}`,
     peerName: "JetStream",
     runs: {

@@ -1,4 +1,4 @@
-import { measureBeside } from "../lib/beside.mjs";
+import { measureComparison } from "../lib/comparison.mjs";
 import { fanOutLoad, publishLoad } from "../lib/load.mjs";
 import { findRabbitMq, startRabbitMq } from "../lib/rabbitmq.mjs";
 import { createDataFolder, removeDataFolder, startStompBroker } from "../lib/servers.mjs";
@@ -31,7 +31,7 @@ export const stomp = {
 
 function measurePublish(context, [broker, rabbit]) {
   const plan = { protocol: "stomp", connections: publishers, ...context.durations };
-  return measureBeside(context, {
+  return measureComparison(context, {
     title: `STOMP, SEND with receipt, ${publishers} connections`,
     peerName,
     shareMin: 0.5,
@@ -44,11 +44,10 @@ function measurePublish(context, [broker, rabbit]) {
 
 function measureFanOut(context, [broker, rabbit]) {
   const plan = { connections: receivers, inFlightMax, ...context.durations };
-  return measureBeside(context, {
+  return measureComparison(context, {
     title: `STOMP, 1 publisher to ${receivers} connections`,
     peerName,
-    rate: "messages/s",
-    each: "message",
+    counted: "message",
     shareMin: 1,
     runs: {
       broker: () => fanOutLoad(broker, { ...plan, destination: "bench/fan-out" }),

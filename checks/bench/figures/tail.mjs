@@ -1,4 +1,4 @@
-import { measureBeside } from "../lib/beside.mjs";
+import { measureComparison } from "../lib/comparison.mjs";
 import { mqttLoad } from "../lib/mqtt-load.mjs";
 import { startMosquittoWeb, startMqttBroker } from "../lib/mqtt-servers.mjs";
 import { findProgram } from "../lib/programs.mjs";
@@ -21,10 +21,9 @@ export const tail = {
       if (file !== undefined) servers.push(await startMosquittoWeb({ file, dataDir: folders[1] }));
       const [broker, mosquitto] = servers;
       const plan = { kind: "fan-out", qos: 0, subscribers, window, contentBytes: 256, topic, ...context.durations };
-      return await measureBeside(context, {
+      return await measureComparison(context, {
         title: `tail, 1 publisher to ${subscribers} connections`,
         peerName: "Mosquitto's WebSocket",
-        rate: "events/s",
         shareMin: 1,
         runs: {
           broker: () => mqttLoad(broker, { ...plan, readers: { kind: "tail", port: broker.httpPort } }),
