@@ -3,7 +3,7 @@ import { decodeRlp } from "../rlp/decode-rlp.ts";
 import type { RlpItem } from "../rlp/encode-rlp.ts";
 import { unpackPath } from "./path.ts";
 
-/** A separately stored child: its parent has only the hash. */
+/** A child that is stored by itself: its parent contains only its hash. */
 export interface HashNode {
   readonly kind: "hash";
   readonly hash: Uint8Array;
@@ -46,7 +46,7 @@ function fromRaw(raw: RlpItem): TrieNode {
   const unpacked = unpackPath(packed);
   if (unpacked === undefined) throw new MalformedError("a trie node has a malformed path");
   const { path, isLeaf } = unpacked;
-  if (!isLeaf) return { kind: "extension", path, child: presentChild(fromRawChild(content)) };
+  if (!isLeaf) return { kind: "extension", path, child: requireChild(fromRawChild(content)) };
   if (!(content instanceof Uint8Array)) throw new MalformedError("a trie leaf is malformed");
   return { kind: "leaf", path, value: content };
 }
@@ -58,7 +58,7 @@ function fromRawChild(raw: RlpItem): ChildNode | undefined {
   return { kind: "hash", hash: raw };
 }
 
-function presentChild(child: ChildNode | undefined): ChildNode {
+function requireChild(child: ChildNode | undefined): ChildNode {
   if (child === undefined) throw new MalformedError("a trie extension has no child");
   return child;
 }
