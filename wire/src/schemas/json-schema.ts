@@ -5,13 +5,15 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 
 type Dialect = "draft-2020-12" | "draft-7";
 
-/** The JSON Schema of a client's input or output. It has no member `$schema`, because a document names the dialect once for all its schemas. */
+/**
+ * Converts a schema of requests, answers or messages. The result has no member `$schema`, because a document names the dialect once for all its schemas.
+ */
 export function toJsonSchema(schema: z.ZodType, target: Dialect = "draft-2020-12"): JsonSchema {
   const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { target, io: "input", override: boundTuple });
   return rest;
 }
 
-/** Bounds the length of a tuple instead of forbidding further items: client generators fail on `items: false`. */
+/** Limits a tuple by its length instead of by `items: false`, on which client generators fail. */
 function boundTuple({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   const { prefixItems } = jsonSchema;
   if (prefixItems === undefined) return;
@@ -20,11 +22,11 @@ function boundTuple({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.Bas
   delete jsonSchema.items;
 }
 
-/** Like {@link toJsonSchema}, for places that cannot carry null, such as a query string. */
-export function toPresentSchema(schema: z.ZodType): JsonSchema {
+/** Like {@link toJsonSchema}, but without null, which a query string cannot express. */
+export function toNonNullSchema(schema: z.ZodType): JsonSchema {
   const inner = schema instanceof z.ZodOptional || schema instanceof z.ZodNullable ? schema.unwrap() : undefined;
   // unwrap() of an optional or nullable schema returns a schema.
-  if (inner !== undefined) return { ...toPresentSchema(inner as z.ZodType), ...schema.meta() };
+  if (inner !== undefined) return { ...toNonNullSchema(inner as z.ZodType), ...schema.meta() };
   return toJsonSchema(schema);
 }
 

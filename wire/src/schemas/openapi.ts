@@ -1,6 +1,6 @@
 import type * as z from "zod";
 import { callbackComponents, type CallbackOptions, toCallbacks } from "./callbacks.ts";
-import { type JsonSchema, listProperties, toJsonSchema, toPresentSchema } from "./json-schema.ts";
+import { type JsonSchema, listProperties, toJsonSchema, toNonNullSchema } from "./json-schema.ts";
 import { proofSchema } from "../proof/proof-schema.ts";
 import { type Operation, operationNames, operations, restPathOf, secretHeader } from "./operations.ts";
 import {
@@ -18,7 +18,7 @@ import { toTailPath } from "./tail-path.ts";
 /** Facts about the server that serves a document. */
 export interface DocumentOptions {
   readonly version: string;
-  /** Context segment of every path, without a trailing slash; empty for none. */
+  /** Prefix of every path, without a trailing slash; empty for none. */
   readonly basePath: string;
   readonly extensionPrefix: string;
 }
@@ -88,7 +88,7 @@ function toQueryParameters(operation: Operation, options: DocumentOptions): read
     in: "query",
     required: isRequired,
     description,
-    schema: toPresentSchema(schema),
+    schema: toNonNullSchema(schema),
   }));
   if (!operation.hasExtensions) return named;
   const headers = toHeaderParameters(operation);
@@ -115,7 +115,7 @@ function toHeaderParameters({ restHeaders }: Operation): readonly JsonSchema[] {
     in: "header",
     required: isRequired,
     description,
-    schema: toPresentSchema(schema),
+    schema: toNonNullSchema(schema),
   }));
 }
 
@@ -124,7 +124,7 @@ function toRequestBody(operation: Operation, options: DocumentOptions) {
   const properties = listProperties(operation.restParams);
   const form = {
     type: "object",
-    properties: Object.fromEntries(properties.map((property) => [property.name, toPresentSchema(property.schema)])),
+    properties: Object.fromEntries(properties.map((property) => [property.name, toNonNullSchema(property.schema)])),
     required: properties.filter(({ isRequired }) => isRequired).map(({ name }) => name),
     ...(operation.hasExtensions ? { patternProperties: toExtensionPattern(options) } : {}),
   };

@@ -1,10 +1,10 @@
 import type * as z from "zod";
 import type { DocumentOptions } from "../openapi.ts";
-import { type JsonSchema, listProperties, toJsonSchema, toPresentSchema } from "../json-schema.ts";
+import { type JsonSchema, listProperties, toJsonSchema, toNonNullSchema } from "../json-schema.ts";
 import { type AdminOperation, adminOperations } from "./admin-operations.ts";
 import { problemSchema } from "./admin-schemas.ts";
 
-/** Path of the admin API, after the context segment. */
+/** Path of the admin API, after the base path. */
 export const adminPath = "/admin/v1";
 
 /** The OpenAPI 3.1 document of the admin API, made from the schemas that validate its requests. */
@@ -47,7 +47,7 @@ function toOperation(operationId: string, operation: AdminOperation): JsonSchema
     in: "query",
     required: isRequired,
     description,
-    schema: toPresentSchema(schema),
+    schema: toNonNullSchema(schema),
   }));
   const content = body && { content: { "application/json": { schema: toJsonSchema(body) } } };
   return {
