@@ -21,7 +21,7 @@ interface Row {
   readonly result: unknown;
 }
 
-// Calls of each operation with every parameter, and of some with only the required ones.
+// Each operation with all its parameters, and some also with only the required ones.
 const rows: readonly Row[] = [
   { operation: "open", parameters: { topic, groupId: "1" }, call: { topic, groupId: "1" }, result: true },
   { operation: "open", parameters: { topic }, call: { topic, groupId: undefined }, result: true },
@@ -117,10 +117,10 @@ const rows: readonly Row[] = [
 
 type Send = (base: string, row: Row) => Promise<Response>;
 
-/** The parameters of a row and an unknown one, which is ignored outside JSON. */
+/** The parameters of a row, and an unknown one, which the broker ignores in a query and in a form. */
 const query = ({ parameters }: Row) => String(new URLSearchParams({ ...parameters, other: "ignored" }));
 
-const carriers: Readonly<Record<string, Send>> = {
+const transports: Readonly<Record<string, Send>> = {
   "GET with a query": (base, row) => fetch(`${base}${restPathOf(row.operation)}?${query(row)}`),
   "POST with a query": (base, row) => fetch(`${base}${restPathOf(row.operation)}?${query(row)}`, { method: "POST" }),
   "POST with a form": (base, row) =>
@@ -134,11 +134,11 @@ const carriers: Readonly<Record<string, Send>> = {
 };
 
 describe("REST operations", () => {
-  it("has a row in the table of this test for every operation", () => {
+  it("each have a row in the table of this test", () => {
     expect(new Set(rows.map(({ operation }) => operation))).toEqual(new Set(Object.keys(operations)));
   });
 
-  describe.each(Object.entries(carriers))("%s", (_name, send) => {
+  describe.each(Object.entries(transports))("%s", (_name, send) => {
     let server: Served;
     beforeAll(async () => void (server = await serve()));
     afterAll(async () => server.close());
@@ -153,7 +153,7 @@ describe("REST operations", () => {
     });
   });
 
-  it("answers exactly the documented fields", async () => {
+  it("answer with exactly the documented fields", async () => {
     await using server = await serve();
     for (const row of rows) {
       const result: unknown = await (await fetch(`${server.url}${restPathOf(row.operation)}?${query(row)}`)).json();
@@ -172,19 +172,19 @@ describe("REST operations", () => {
     "/rest/publish",
     "/rest/nothing",
     "/health/ready",
-  ])("lets no cache keep the answer to GET %s", async (path) => {
+  ])("answer GET %s with cache-control: no-store", async (path) => {
     await using server = await serve();
     expect((await fetch(`${server.url}${path}`)).headers.get("cache-control")).toBe("no-store");
   });
 
-  it("serves everything under a context segment", async () => {
+  it("are below the path of the setting basePath", async () => {
     await using server = await serve({}, { basePath: "stele/" });
     expect(server.url).toMatch(/:[0-9]+\/stele$/);
     expect(await (await fetch(`${server.url}/rest/exist?topic=a`)).text()).toBe("true");
     expect(await (await fetch(`${server.url}/rest/exists`)).text()).toContain("the operations are /stele/rest/open, ");
   });
 
-  it("reads extensions with the configured prefix only", async () => {
+  it("accept only extensions with the configured prefix", async () => {
     await using server = await serve({}, { extensionPrefix: "acme-" });
     await fetch(`${server.url}/rest/publish?topic=a&content=c&acme-x=1&svc-y=2`);
     expect(server.calls[0]?.call).toMatchObject({ extensions: [["acme-x", "1"]] });
@@ -226,7 +226,7 @@ describe("the header Idempotency-Key", () => {
     expect(server.calls).toMatchObject([{ operation: "publish", call: { topic: "a", key } }]);
   });
 
-  it("given twice reaches the broker as one value, joined by a comma and a space", async () => {
+  it("joins repeated values with a comma and a space", async () => {
     await using server = await serve();
     const lines = ["idempotency-key: a", "idempotency-key: b"];
     const head = ["GET /rest/publish?topic=a&content=c HTTP/1.1", "host: localhost", "connection: close", ...lines];
@@ -234,7 +234,7 @@ describe("the header Idempotency-Key", () => {
     expect(server.calls).toMatchObject([{ call: { key: "a, b" } }]);
   });
 
-  it("is named by the error for a publish with the parameter idempotencyKey", async () => {
+  it("has no parameter of the same purpose: the error for idempotencyKey names the header", async () => {
     await using server = await serve();
     const response = await fetch(`${server.url}/rest/publish?topic=a&content=c&idempotencyKey=k`);
     expect(await response.json()).toMatchObject({ code: 200_001, message: expect.stringContaining("header") });
