@@ -58,7 +58,7 @@ def settle(command, headers):
 
 
 def unsubscribe(connection, destination, headers):
-    """The library names a subscription of 1.0 by its destination, and others by their id."""
+    """The library names a STOMP 1.0 subscription by its destination, and others by their id."""
     id = headers.pop("id")
     if version == "1.0":
         connection.unsubscribe(destination, headers=headers)

@@ -14,13 +14,13 @@ async function connect(settings: NonNullable<StompWorldOptions["settings"]>): Pr
   return RawClient.connect(world.port);
 }
 
-/** The identifiers of the subscriptions in the listing. */
+/** Identifiers of the subscriptions that listSubscriptions returns. */
 async function listed(): Promise<readonly string[]> {
   const nodes = (await world?.broker.listSubscriptions()) ?? [];
   return nodes.flatMap(({ subscriptions }) => subscriptions.map((subscription) => subscription.id));
 }
 
-it.each(["SEND", "COMMIT"])("opens no topic by %s if opensTopics is off", async (command) => {
+it.each(["SEND", "COMMIT"])("%s opens no topic if opensTopics is off", async (command) => {
   const client = await connect({ opensTopics: false });
   await world?.broker.open({ topic: "open", groupId: undefined });
   client.send("SEND", { destination: "open", receipt: "1" }, "x");
@@ -46,7 +46,7 @@ it("limits the topics that one connection opens in a minute, not the topics that
   expect(headers["message"]).toContain(`${opensPerMinuteMax} topics within a minute`);
 });
 
-it("removes a subscription without an identifier when its connection breaks, and keeps a durable one", async () => {
+it("when a connection breaks, removes its subscription without svc-subscriptionId, and keeps the one that has it", async () => {
   const client = await connect({});
   const id = "0a0a0a0a-1111-4222-8333-444444444444";
   client.send("SUBSCRIBE", { id: "1", destination: "t", receipt: "1" });

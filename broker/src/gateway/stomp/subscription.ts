@@ -13,7 +13,7 @@ export const ackModes = ["auto", "client", "client-individual"] as const;
 export type AckMode = (typeof ackModes)[number];
 
 export interface SubscriptionParts {
-  /** Its `id`, or its destination if a client of 1.0 gave no `id`. */
+  /** Its `id`, or its destination if a STOMP 1.0 client gave no `id`. */
   readonly name: string;
   readonly id: string | undefined;
   /** Its identifier in the listing, a UUID. */

@@ -91,7 +91,7 @@ it("refuses ack:client-individual in 1.0", async () => {
   expect((await client.next("ERROR")).headers["message"]).toContain("knows auto, client");
 });
 
-it("names a subscription of 1.0 by its destination if it has no id", async () => {
+it("names a STOMP 1.0 subscription by its destination if it has no id", async () => {
   const port = await start();
   const client = await RawClient.connect(port, "1.0");
   client.send("SUBSCRIBE", { destination: " t ", receipt: "1" });
@@ -103,7 +103,7 @@ it("names a subscription of 1.0 by its destination if it has no id", async () =>
   expect(await waiting()).toEqual([]);
 });
 
-it("UNSUBSCRIBE of 1.0 ends a subscription by its destination: first one without an id, then one with an id", async () => {
+it("a STOMP 1.0 UNSUBSCRIBE with only a destination ends first the subscription without an id, then the one with an id", async () => {
   const port = await start();
   const client = await RawClient.connect(port, "1.0");
   await subscribe(client, { id: "t", destination: "u" });

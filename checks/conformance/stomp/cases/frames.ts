@@ -99,7 +99,7 @@ export const frameCases: readonly Case[] = [
     },
   },
   {
-    name: "a header of 1.0 has no escapes: a backslash is a backslash",
+    name: "a STOMP 1.0 header has no escapes: a backslash is a backslash",
     covers: only("1.0", "message-3"),
     run: async (context) => {
       const peer = await context.subscribed();
@@ -131,7 +131,7 @@ export const frameCases: readonly Case[] = [
     },
   },
   {
-    name: "spaces around a header of 1.0 are ignored",
+    name: "spaces around a STOMP 1.0 header are ignored",
     covers: only("1.0", "send-1"),
     run: async (context) => {
       const peer = await context.subscribed();
@@ -180,7 +180,7 @@ export const frameCases: readonly Case[] = [
     },
   },
   {
-    name: "the body of a SUBSCRIBE of 1.0 is ignored",
+    name: "the body of a STOMP 1.0 SUBSCRIBE is ignored",
     covers: only("1.0", "subscribe-5"),
     run: async (context) => {
       const peer = await context.connect();

@@ -37,7 +37,7 @@ export const subscribeCases: readonly Case[] = [
     },
   },
   {
-    name: "a SUBSCRIBE of 1.0 may have no id: UNSUBSCRIBE then names the destination",
+    name: "a STOMP 1.0 SUBSCRIBE may have no id: UNSUBSCRIBE then names the destination",
     covers: only("1.0", "unsubscribe-1", "subscribe-1"),
     run: async (context) => {
       const peer = await context.connect();
@@ -50,7 +50,7 @@ export const subscribeCases: readonly Case[] = [
     },
   },
   {
-    name: "UNSUBSCRIBE of 1.0 may give the destination of a subscription that has an id",
+    name: "a STOMP 1.0 UNSUBSCRIBE may give the destination of a subscription that has an id",
     covers: only("1.0", "unsubscribe-1", "unsubscribe-2"),
     run: async (context) => {
       const peer = await context.subscribed();

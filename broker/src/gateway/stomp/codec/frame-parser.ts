@@ -203,7 +203,7 @@ export class FrameParser {
       const version = this.#version ?? "1.2"; // what comes before CONNECT is refused anyway
       return toHeaders(lines, version);
     }
-    // CONNECT has no escapes, and says itself whether it is of 1.0, whose values may be padded.
+    // CONNECT has no escapes, and says itself whether it is STOMP 1.0, whose values may be padded.
     const headers = lines.map((line) => splitConnectHeader(withoutReturn(line)));
     return isOf10(headers) ? headers.map(trimmed) : headers;
   }
@@ -300,7 +300,7 @@ function trimmed([name, value]: readonly [string, string]): readonly [string, st
   return [copyOf(name.trim()), copyOf(value.trim())]; // Copies: a part would keep its whole line in memory, with its padding.
 }
 
-/** Whether a CONNECT is of 1.0 ("Protocol Negotiation"). */
+/** Whether a CONNECT is STOMP 1.0 ("Protocol Negotiation"). */
 function isOf10(headers: Headers): boolean {
   return findHeader(headers, "accept-version") === undefined;
 }
