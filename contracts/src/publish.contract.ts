@@ -163,7 +163,7 @@ export function describeRejections(get: GetFixture): void {
       await expectRejected(get(), batchOf(few, 1), notAWriter);
     });
 
-    test("skips some batches and publishes the others, one log each, in order", async () => {
+    test("skips some batches and publishes the others in order, one log each", async () => {
       const topic = await get().openTopic("orders");
       const shut = await get().openTopic("shut");
       await get().close("shut");
@@ -180,7 +180,7 @@ export function describeRejections(get: GetFixture): void {
       ]);
     });
 
-    test("publishes all batches of publishAll, one log each, in order", async () => {
+    test("publishes all batches in order, one log each, if publishAll accepts all", async () => {
       const [orders, bills] = [await get().openTopic("orders"), await get().openTopic("bills")];
       const batches = [batchOf(orders, 2), batchOf(bills, 5), batchOf(orders, 3)] as const;
       const receipt = await get().publishAll(batches);
@@ -191,7 +191,7 @@ export function describeRejections(get: GetFixture): void {
       ]);
     });
 
-    test("publishes no batch of publishAll if publish would skip one", async () => {
+    test("publishes no batch if publishAll refuses one", async () => {
       const orders = await get().openTopic("orders");
       const shut = await get().openTopic("shut");
       await get().close("shut");
