@@ -6,15 +6,18 @@ import { RpcFailure } from "./rpc-failure.ts";
 const noNumbers = ["0x", "", null, {}, "0xzz", "latest"];
 const address = `0x${"11".repeat(20)}` as const;
 
-test.each(noNumbers)("throws RpcFailure for %j in place of a number, and returns no tip", async (answer) => {
-  const rpc = new Rpc({ request: async () => answer });
-  await expect(rpc.chainId()).rejects.toThrow(RpcFailure);
-  await expect(rpc.transactionCount(address, "pending")).rejects.toThrow(RpcFailure);
-  await expect(rpc.estimateGas({ from: address, data: "0x" })).rejects.toThrow(RpcFailure);
-  await expect(rpc.gasPrice()).rejects.toThrow(RpcFailure);
-  await expect(rpc.balance(address)).rejects.toThrow(RpcFailure);
-  expect(await rpc.tip()).toBeUndefined();
-});
+test.each(noNumbers)(
+  "if the endpoint answers %j instead of a number, throws RpcFailure, and tip returns undefined",
+  async (answer) => {
+    const rpc = new Rpc({ request: async () => answer });
+    await expect(rpc.chainId()).rejects.toThrow(RpcFailure);
+    await expect(rpc.transactionCount(address, "pending")).rejects.toThrow(RpcFailure);
+    await expect(rpc.estimateGas({ from: address, data: "0x" })).rejects.toThrow(RpcFailure);
+    await expect(rpc.gasPrice()).rejects.toThrow(RpcFailure);
+    await expect(rpc.balance(address)).rejects.toThrow(RpcFailure);
+    expect(await rpc.tip()).toBeUndefined();
+  },
+);
 
 const priceFrom = async (error: Error): Promise<bigint> => {
   const request = async (): Promise<never> => {
@@ -23,7 +26,7 @@ const priceFrom = async (error: Error): Promise<bigint> => {
   return new Rpc({ request }).gasPrice();
 };
 
-test("names the method in the message of a refusal, but not in that of a lost connection", async () => {
+test("the error of a refused request names the method, the error of a lost connection does not", async () => {
   const refused = Object.assign(new Error("method not found"), { code: -32_601 });
   await expect(priceFrom(refused)).rejects.toMatchObject({
     kind: "unsupported",
@@ -35,7 +38,7 @@ test("names the method in the message of a refusal, but not in that of a lost co
   await expect(priceFrom(lost)).rejects.toMatchObject({ kind: "connection", message: "http://a: no answer" });
 });
 
-test("calls a refusal of a range what it is only in requests for logs", async () => {
+test("recognises a refused block range only in requests for logs", async () => {
   const refused = Object.assign(new Error("limit exceeded"), { code: -32_005 });
   await expect(priceFrom(refused)).rejects.toMatchObject({ kind: "refused" });
   const request = async (): Promise<never> => {
