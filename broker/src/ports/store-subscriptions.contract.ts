@@ -245,7 +245,7 @@ function testGenerations(store: () => Store): void {
     const made = await store().listSubscriptions();
     expect(made.map(({ id }) => id)).toEqual([1, 2, 4, 5, 7].map((number) => subscriptionOf(number).id));
   });
-  it("at any generation, inserts a subscription whose cursor is before every event", async () => {
+  it("inserts a subscription whose cursor is before every event, even if the given generation is old", async () => {
     await store().applyBlocks(group, history);
     await store().rollBack(group, undefined);
     expect(await insert(1, 0, { cursor: positionZero })).toBe("inserted");

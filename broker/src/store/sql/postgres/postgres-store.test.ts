@@ -136,7 +136,7 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
       expect(await other.listSubscriptions()).toEqual([]);
     });
 
-    it("accepts a block from one of two nodes and refuses it from the other", async () => {
+    it("if two nodes write the same block, accepts it from one and refuses it from the other", async () => {
       for (const block of history) {
         const results = await Promise.allSettled([one, other].map(async (store) => store.applyBlocks(group, [block])));
         expect(results.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);

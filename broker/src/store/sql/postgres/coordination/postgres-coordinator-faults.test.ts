@@ -65,25 +65,25 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     expect(2 * longest).toBeLessThanOrEqual((membershipMs * 2) / 3);
   });
 
-  it("a renewal on a silently cut connection fails before other calls, and the next renewal uses a new connection", async () => {
+  it("on a silently cut connection, a renewal times out before other calls, and the next renewal uses a new connection", async () => {
     const relay = await startRelay(join(server.folder, ".s.PGSQL.5432"));
     url = `postgres://stele@127.0.0.1:${relay.port}${new URL(url).pathname}`;
     const coordinator = await joined();
     await coordinator.listOwned(a);
     relay.freeze();
-    const other = await expectRenewalFailsFirst(coordinator);
+    const other = await expectRenewalTimesOutFirst(coordinator);
     expect(await coordinator.renew(a, renewal)).toBe(true);
     await other.ended;
     await Promise.all(ends.splice(0).map(async (end) => end()));
     relay.close();
   });
 
-  it("a renewal that another transaction blocks fails before other calls", async () => {
+  it("a renewal times out before other calls if another transaction blocks both", async () => {
     const coordinator = await joined();
     const other = await session();
     await other.query("begin");
     await other.query("lock table nodes");
-    const held = await expectRenewalFailsFirst(coordinator);
+    const held = await expectRenewalTimesOutFirst(coordinator);
     await other.query("rollback");
     await held.ended;
     expect(await coordinator.renew(a, renewal)).toBe(true);
@@ -275,7 +275,9 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
 });
 
 /** Expects a renewal to fail by its own limits, before an earlier call with longer limits; returns the end of the earlier call. */
-async function expectRenewalFailsFirst(coordinator: PostgresCoordinator): Promise<{ readonly ended: Promise<void> }> {
+async function expectRenewalTimesOutFirst(
+  coordinator: PostgresCoordinator,
+): Promise<{ readonly ended: Promise<void> }> {
   let isEnded = false;
   const end = (): void => void (isEnded = true);
   const ended = coordinator.listNodes().then(end, end);
