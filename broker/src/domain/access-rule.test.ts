@@ -73,7 +73,7 @@ describe("a request without a topic", () => {
     expect(grants([...rules, deny(undefined, "read")], "read")).toBe(false));
 });
 
-test("only a rule without a filter allows admin, and only a rule without filter and group allows it for the whole broker", () => {
+test("a rule with a filter does not allow admin; a rule with a group allows admin in that group, but not for the whole broker", () => {
   const ofGroup = { ...allow(undefined, "admin"), groupId: "1" };
   expect(isAllowed(bindRules([ofGroup], acme), "admin", { groupId: undefined, topic: undefined })).toBe(false);
   expect(grants([ofGroup], "admin")).toBe(true);

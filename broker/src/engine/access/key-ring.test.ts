@@ -332,7 +332,7 @@ describe("a stored role", () => {
 const certificateOf = (...names: readonly string[]) => ({ names, validTo: clock.now() + 1_000 });
 
 describe("a client certificate", () => {
-  it("authenticates its principal until it expires, with the same owner as that principal's keys", async () => {
+  it("authenticates as its principal until it expires", async () => {
     const certificate = certificateOf("DNS:unknown.example", "DNS:shop.example");
     const principal = ring.authenticate(undefined, certificate);
     expect(principal).toMatchObject({ kind: "known", id: "acme/holder", tenant: "acme" });

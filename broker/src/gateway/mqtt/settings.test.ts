@@ -112,7 +112,7 @@ it("closes a connection without a CONNECT after the time-out", async () => {
   expect(client.packets).toEqual([]);
 });
 
-it("publishes the content, and delivers the event as JSON if the payload setting is event", async () => {
+it("with the setting payload: event, takes a publish as content, and delivers the event as JSON", async () => {
   const client = await RawClient.connect(await start({ payload: "event" }), 4);
   client.send({ cmd: "subscribe", messageId: 1, subscriptions: [{ topic: "a", qos: 1 }] });
   await client.next("suback");

@@ -82,7 +82,7 @@ describe("a share", () => {
     ]);
   });
 
-  it("begins after the events published before its first member joined", async () => {
+  it("delivers only events that were published after its first member joined", async () => {
     await publishMany("a", 2);
     const [first, second] = await attachBoth();
     await publishMany("a", 2);
