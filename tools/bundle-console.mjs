@@ -13,7 +13,7 @@ export async function bundleConsole({ root, outDir }) {
   await build({
     configFile: false,
     root: join(root, "console"),
-    // The build does not know the broker's context segment: the page's `base` element contains it.
+    // The build does not know the broker's base path: the page's `base` element contains it.
     base: "./",
     logLevel: "warn",
     build: {

@@ -34,7 +34,7 @@ export interface EndedRun extends Exit {
 
 /** The real broker in a process of its own, ready to serve. */
 export interface BrokerProcess extends AsyncDisposable {
-  /** Base URL, context segment included. */
+  /** Base URL, base path included. */
   readonly url: string;
   readonly pid: number;
   readonly exited: Promise<Exit>;

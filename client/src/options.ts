@@ -1,6 +1,6 @@
 /** How to reach a broker. */
 export interface SteleOptions {
-  /** Base URL, with the context segment if there is one: `http://127.0.0.1:8080`. */
+  /** Base URL, with the base path if one is set: `http://127.0.0.1:8080`. */
   readonly url: string;
   /** Base URL of the admin API, if it has its own port (`adminPort`). The same as `url` if left out. */
   readonly adminUrl?: string | undefined;

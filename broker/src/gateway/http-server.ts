@@ -60,7 +60,7 @@ export interface HttpServerOptions {
   /** Serves the admin API, unless this server serves clients alone. Tests of other interfaces leave it out. */
   readonly operator?: Operator | undefined;
   readonly logger: Logger;
-  /** Context segment of every path; empty for none. */
+  /** Prefix of every path; empty for none. */
   readonly basePath: string;
   readonly extensionPrefix: string;
   /** Longest request body, in bytes. A longer publish over REST is answered 100201, anything else 200001. */
@@ -118,7 +118,7 @@ export interface HttpServerOptions {
 
 /**
  * Serves REST, JSON-RPC, tails, admin, the chain, the console, the documentation and protocols over WebSocket on one port. `listen` returns the base
- * URL, context segment included. A draining server is not ready; it stops accepting after the delay, then requests in progress have until the
+ * URL, base path included. A draining server is not ready; it stops accepting after the delay, then requests in progress have until the
  * deadline.
  */
 export function createHttpServer(options: HttpServerOptions): HttpServer {

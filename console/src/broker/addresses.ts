@@ -15,7 +15,7 @@ export function toLogInAddress(name: string): string {
 
 export const logOutAddress = `${consolePath}/logout`;
 
-/** Base URL of the broker, with the context segment if there is one: one level above the console. */
+/** Base URL of the broker, with the base path if one is set: one level above the console. */
 export const brokerUrl = new URL("..", document.baseURI).href.replace(/\/$/, "");
 
 /** The extension that says that a content is JSON. The broker writes its prefix of extensions into the page. */

@@ -204,7 +204,7 @@ const restNames: Partial<Record<OperationName, string>> = { getProof: "proof" };
 /** Header of a REST answer with the secret that the broker made for a subscription. */
 export const secretHeader = "stele-secret";
 
-/** Path of an operation on REST, without the context segment: `/rest/<name>`, except for `/rest/proof`. */
+/** Path of an operation on REST, without the base path: `/rest/<name>`, except for `/rest/proof`. */
 export function restPathOf(name: OperationName): string {
   return `/rest/${restNames[name] ?? name}`;
 }

@@ -20,7 +20,7 @@ export async function examineAddress(url: string, signal: AbortSignal): Promise<
     await answer.arrayBuffer();
     const live: Finding = { check: "address", status: "ok", detail: `${shown} answers` };
     if (!answer.ok) {
-      const advice = "check that this is the address of a broker, with its context segment if it has one";
+      const advice = "check that this is the address of a broker, with its base path if one is set";
       return [{ ...live, status: "failed", detail: `${shown} answers with status ${answer.status}`, advice }];
     }
     return [live, ...examineClock(answer.headers.get("date"), { askedAt, answeredAt: Date.now() })];

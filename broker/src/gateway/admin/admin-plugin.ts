@@ -83,7 +83,7 @@ export function registerAdmin(app: FastifyInstance, options: AdminOptions): void
   app.get("/access", (request, reply) => sendRights(reply, { ...options, caller: callerOf(request) }));
   app.get("/openapi.json", (_request, reply) => sendJson(reply, options.openApi()));
   app.get("/asyncapi.json", (request, reply) => sendJson(reply, options.asyncApi.render(request.headers.host)));
-  // Under a context segment Fastify serves the index with and without the last slash.
+  // Under a base path Fastify serves the index with and without the last slash.
   app.get("/", (request, reply) => sendIndex(request, reply, options));
 }
 

@@ -122,7 +122,7 @@ test("no page of another origin may call the operators' listener", async () => {
   expect((await ask(server.url, { origin: "http://localhost" }, "GET /health/live HTTP/1.1")).status).toBe(200);
 });
 
-test("protects operators' paths below the context segment, but no other paths that begin alike", async () => {
+test("protects operators' paths below the base path, but no other paths that begin alike", async () => {
   await using server = await serve({}, { allowedOrigins: ["*"], basePath: "/one" });
   const statusOf = async (path: string): Promise<number> =>
     (await ask(server.url, { origin }, `GET ${path} HTTP/1.1`)).status;

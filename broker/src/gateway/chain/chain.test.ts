@@ -181,7 +181,7 @@ describe("the chain over HTTP", () => {
     expect(await (await fetch(server.url)).json()).not.toHaveProperty("chain");
   });
 
-  it("the index names /chain below the context segment", async () => {
+  it("the index names /chain below the base path", async () => {
     await using server = await serve({}, { basePath: "stele", chain: { read: () => Promise.resolve('"0x7"') } });
     expect(await (await fetch(server.url)).json()).toMatchObject({ chain: "/stele/chain" });
     expect(await ask(server, call("eth_chainId"))).toMatchObject({ result: "0x7" });

@@ -61,7 +61,7 @@ describe("the console", () => {
     },
   );
 
-  it("tells the page the context segment", async () => {
+  it("tells the page the base path", async () => {
     await using server = await serve({}, { console: files, basePath: "/one/two" });
     const { origin } = new URL(server.url);
     const { body } = await ask(origin, "/one/two/console/tail");

@@ -21,7 +21,7 @@ describe("the documentation", () => {
   it.each([
     ["", "/docs"],
     ["/one/two", "/one/two/docs"],
-  ])("puts the address below the context segment %j into its files", async (basePath, base) => {
+  ])("puts the address below the base path %j into its files", async (basePath, base) => {
     await using server = await serve({}, { docs, basePath });
     const { origin } = new URL(server.url);
     const page = await fetch(`${origin}${base}`);

@@ -1,4 +1,4 @@
-/** The context segment with one leading slash and no trailing one; empty if there is none. */
+/** The base path with one leading slash and no trailing one; empty if there is none. */
 export function toBasePath(text: string): string {
   const trimmed = text.replaceAll(/^\/+|\/+$/g, "");
   return trimmed === "" ? "" : `/${trimmed}`;

@@ -1,9 +1,9 @@
 import type { FastifyRequest } from "fastify";
 
-/** Where the console is, below the context segment. */
+/** Where the console is, below the base path. */
 export const consolePath = "/console";
 
-/** Where the documentation is, below the context segment. */
+/** Where the documentation is, below the base path. */
 export const docsPath = "/docs";
 
 /** Where identity providers send browsers back to. */

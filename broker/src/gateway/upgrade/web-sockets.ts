@@ -30,7 +30,7 @@ const hidesSocketOfBody = Number.parseInt(process.versions.node, 10) >= 25;
 
 export interface WebSocketsOptions {
   readonly routes: readonly UpgradeRoute[];
-  /** Context segment of every path. */
+  /** Prefix of every path. */
   readonly basePath: string;
   readonly logger: Logger;
   /** Counts the memory of unfinished messages; when memory runs out, the slowest connections end. */

@@ -27,7 +27,7 @@ export interface RpcRequest {
 
 /** One JSON-RPC 2.0 endpoint: its methods, limits and error forms. */
 export interface RpcEndpoint {
-  /** Below the context segment. */
+  /** Below the base path. */
   readonly path: string;
   readonly protocol: Protocol;
   readonly logger: Logger;
