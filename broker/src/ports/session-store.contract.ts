@@ -183,7 +183,7 @@ function testDueWills(sessions: () => SessionStore): void {
     const all = await sessions().listSessions({ after: undefined, limit: 9 });
     expect(all.map(({ session }) => session.id)).toEqual([idOf(2), idOf(10)]);
   });
-  it("keeps a due will that has the key of another client's session neither in place of that session nor beside it", async () => {
+  it("keeps no due will whose key is that of another client's session", async () => {
     await begin(sessions(), { key: "will c" });
     await begin(sessions(), { key: "c", newId: idOf(2), willDelayMs: 0 });
     const claimed = await sessions().claimSession(claimOf({ key: "c", newId: idOf(3) }));

@@ -145,7 +145,7 @@ describe("SnapshotReader", () => {
     expect(BigInt(answer as string)).toBeGreaterThan(READER_CALL_GAS_MAX_DEFAULT - 100_000n);
   });
 
-  it("refuses code over its limit in place of an account's", async () => {
+  it("refuses an override of an account's code over its limit", async () => {
     await using chain = await start();
     const longest: Hex = `0x${"00".repeat(OVERRIDE_CODE_BYTES_MAX)}`;
     expect(await run(chain, longest)).toBe("0x");

@@ -32,7 +32,7 @@ describe.skipIf(process.platform === "win32")("a message about a file that canno
     expect(describeOwner(folder, owner)).toMatch(new RegExp(`: chmod u\\+rwx ${folder}$`));
   });
 
-  it("names the owner only if rights are missing, and says that a folder is in place of the file", () => {
+  it("names the owner only if rights are missing, and says so if the file is a folder", () => {
     expect(describeFileError(file, failed("EACCES"))).toMatch(/^EACCES; .*\/file belongs to user/);
     expect(describeFileError(folder, failed("EISDIR"))).toMatch(/^EISDIR; \S+ is a folder: name a file/);
     expect(describeFileError(join(folder, "none", "file"), failed("ENOENT"))).toBe("ENOENT");

@@ -143,7 +143,7 @@ export function testSqlColumns(name: string, create: () => Promise<SqlBackend>):
       return (await update.execute(database.relaxed)).numAffectedRows !== 0n;
     }
 
-    it("detects an empty blob in place of a 0, which one flipped bit of the value's type in SQLite's file leaves", async () => {
+    it("detects a 0 that one flipped bit in SQLite's file turned into an empty blob", async () => {
       const [first] = await columnsOf(database);
       if (first?.isTyped) return; // PostgreSQL stores no value of another type.
       expect(await findUnnoticed(emptyZeros)).toEqual([]);

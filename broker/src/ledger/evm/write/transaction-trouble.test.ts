@@ -191,7 +191,7 @@ it("answers with the outage, not with a full pool, once the endpoint is down", a
   await rejected;
 });
 
-it("names the price that the pool asks for in place of a transaction that exceeds the gas of a block", async () => {
+it("names the pool's refusal of the no-op transaction that replaces one over the gas of a block", async () => {
   const world = new SenderWorld({ deadlineMs });
   const { node, clock, sender } = world;
   node.onSend = (raw) => {
@@ -204,7 +204,7 @@ it("names the price that the pool asks for in place of a transaction that exceed
   expect(sender.trouble.find()).toMatch(/nonce 0 .*: replacement transaction underpriced.*fees and feeMaxGwei/);
 });
 
-it("names a refusal in unknown words for five minutes, since it may concern one transaction and nobody may send another one", async () => {
+it("names an unknown refusal for only five minutes: it may concern a single transaction", async () => {
   const world = new SenderWorld({ deadlineMs });
   const { node, clock, sender } = world;
   node.refusal = new Error("odd");
