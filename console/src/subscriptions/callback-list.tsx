@@ -17,7 +17,7 @@ export interface ListProps {
   readonly onSearch: (search: URLSearchParams) => void;
 }
 
-/** A search for callback subscriptions, with their lag and their attempts. */
+/** Searches callback subscriptions, and shows their lag and their attempts. */
 export function CallbackList({ search, onSearch }: ListProps): ReactNode {
   const stele = useStele();
   const orders = useOrders();
@@ -49,7 +49,7 @@ interface OrdersForAllProps {
   readonly orders: Orders;
 }
 
-/** Buttons that order something for every subscription that the search finds, including those that the table does not show. */
+/** Buttons that give an order to every subscription that the search finds, including those that the table does not show. */
 function OrdersForAll({ search, orders }: OrdersForAllProps): ReactNode {
   const conditions = readSearch(search);
   return (
