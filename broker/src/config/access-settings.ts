@@ -34,14 +34,14 @@ const certificate = z.strictObject({
     .string()
     .regex(
       /^(DNS|URI|email|IP Address):[^\s"]{1,512}$/,
-      "a name is such as DNS:shop.example or URI:spiffe://example/shop",
+      "a name begins with its kind, such as DNS:shop.example or URI:spiffe://example/shop",
     ),
   principal: name,
   tenant: name.optional(),
   roles: z.array(z.string()).min(1),
 });
 
-const ownerName = z.string().refine(isOwnerName, "a principal is such as shop or acme/shop");
+const ownerName = z.string().refine(isOwnerName, "a principal is a name such as shop, or tenant and name such as acme/shop");
 const amount = z.int().min(1).max(1_000_000_000);
 const quota = z.strictObject({
   publishesPerSecond: amount.optional(),

@@ -5,10 +5,10 @@ import { z } from "zod";
 const originsMax = 20;
 
 /**
- * Request parameters that the settings must not add: the broker sets them itself, or they would replace its own, or ask for something that it does not
- * check.
+ * Parameters of the authorization request that the settings must not contain. The broker sets most of them itself. The others would override these,
+ * such as `request`, or ask the provider for something that the broker does not check, such as `max_age`.
  */
-const ownParameters: ReadonlySet<string> = new Set([
+const reservedParameters: ReadonlySet<string> = new Set([
   "client_id",
   "client_secret",
   "code",
@@ -27,7 +27,7 @@ const ownParameters: ReadonlySet<string> = new Set([
   "state",
 ]);
 
-/** The `logIn` of an issuer of tokens: how people get one of its tokens in the console. */
+/** The `logIn` setting of a token issuer: how people log in to the console through this issuer. */
 export const consoleLogIn = z.strictObject({
   name: z
     .string()
@@ -38,17 +38,17 @@ export const consoleLogIn = z.strictObject({
   clientId: z.string().min(1).max(256),
   clientSecretFile: z.string().min(1).optional(),
   scopes: z
-    .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/, "a scope has no space"))
+    .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/, "a scope is 1 to 256 visible ASCII characters, without quotation marks and backslashes"))
     .refine((scopes) => scopes.includes("openid"), "scopes must contain openid")
     .default(["openid"]),
   parameters: z
     .record(z.string(), z.string().max(1_024))
-    .refine((given) => !Object.keys(given).some((name) => ownParameters.has(name)), {
-      message: `parameters must not hold any of ${[...ownParameters].join(", ")}`,
+    .refine((given) => !Object.keys(given).some((name) => reservedParameters.has(name)), {
+      message: `parameters must not contain ${[...reservedParameters].join(", ")}`,
     })
     .default({}),
   origins: z
-    .array(z.string().refine(isSafeOrigin, "an origin is such as https://events.example.org, or http of this machine"))
+    .array(z.string().refine(isSafeOrigin, "an origin is a URL without a path, such as https://events.example.org; http is allowed for this machine only"))
     .min(1)
     .max(originsMax),
 });
@@ -58,11 +58,11 @@ interface Issuer {
   readonly logIn?: z.output<typeof consoleLogIn> | undefined;
 }
 
-/** Problems of an issuer's log-in, by itself and beside those of other issuers. */
+/** Problems with an issuer's log-in: in its own settings, and conflicts with the log-ins of other issuers. */
 export function findLogInProblems({ issuer, logIn }: Issuer, others: readonly Issuer[]): readonly string[] {
   if (logIn === undefined) return [];
   return [
-    ...(isSafeUrl(issuer) ? [] : ["the issuer is no https URL, which log-ins need"]),
+    ...(isSafeUrl(issuer) ? [] : ["the issuer must be an https URL without a password, or an http URL of this machine"]),
     ...(others.some((other) => other.logIn?.name === logIn.name)
       ? [`another log-in has the name ${quote(logIn.name)}`]
       : []),
@@ -70,8 +70,8 @@ export function findLogInProblems({ issuer, logIn }: Issuer, others: readonly Is
 }
 
 /**
- * Whether nobody can read or change the traffic to a URL: it has https, or is http on this machine. A URL with a password is refused: `fetch` takes none, and
- * its error, like the log, would show the password.
+ * Whether nobody can read or change the traffic to a URL: it is https, or http on this machine. Returns false for a URL with a user name or password:
+ * `fetch` rejects it, and its error and the log would show the password.
  */
 export function isSafeUrl(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;
