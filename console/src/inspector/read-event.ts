@@ -1,7 +1,7 @@
 import { type CallOptions, ReceivedEvent, type Stele } from "@stele/client";
 import { isServedElsewhere } from "../broker/describe-error.ts";
 
-/** An event. A port for operators serves only their own call for it. */
+/** Reads an event. The operators' port does not serve `getEvent`: there, this calls the admin API. */
 export async function readEvent(stele: Stele, eventId: string, options: CallOptions): Promise<ReceivedEvent> {
   try {
     return await stele.getEvent(eventId, options);
