@@ -2,11 +2,11 @@ import type { Resolver as DnsClient } from "node:dns/promises";
 import type { Clock } from "../../../ports/clock.ts";
 import { pause } from "../../../lib/pause.ts";
 
-/** Result of a query. `absent`: the name does not exist, or has no address. `silent`: no name server answered, or one answered with a failure. */
-export type LookupEnd =
+/** Result of a query. `absent`: the name does not exist, or has no address. `failed`: no name server answered, or one answered with a failure. */
+export type LookupResult =
   | { readonly kind: "found"; readonly addresses: readonly string[]; readonly ttlMs: number }
   | { readonly kind: "absent" }
-  | { readonly kind: "silent"; readonly reason: string };
+  | { readonly kind: "failed"; readonly reason: string };
 
 /** Maximum number of addresses to use per name. */
 const addressesMax = 16;
@@ -28,7 +28,7 @@ interface Records {
 }
 
 /** Queries the A and AAAA records of one full name concurrently. IPv4 comes first. Never rejects. */
-export async function queryAddresses(name: string, { client, clock, signal }: QueryOptions): Promise<LookupEnd> {
+export async function queryAddresses(name: string, { client, clock, signal }: QueryOptions): Promise<LookupResult> {
   const ended = new AbortController();
   const queries = [client.resolve4(name, { ttl: true }), client.resolve6(name, { ttl: true })].map((query) =>
     query.then(toRecords),
@@ -47,18 +47,18 @@ export async function queryAddresses(name: string, { client, clock, signal }: Qu
   );
   await Promise.race([Promise.all(settled), other, untilAborted(signal, ended.signal)]);
   ended.abort();
-  return toEnd(
+  return toResult(
     found.filter((records) => records !== undefined),
     faults,
   );
 }
 
-function toEnd(found: readonly Records[], faults: readonly string[]): LookupEnd {
+function toResult(found: readonly Records[], faults: readonly string[]): LookupResult {
   const addresses = found.flatMap((records) => records.addresses).slice(0, addressesMax);
   if (addresses.length > 0) return { kind: "found", addresses, ttlMs: Math.min(...found.map(({ ttlMs }) => ttlMs)) };
   const failure = faults.find((code) => !absentCodes.has(code));
-  if (failure !== undefined) return { kind: "silent", reason: failure };
-  return found.length + faults.length < 2 ? { kind: "silent", reason: "ETIMEOUT" } : { kind: "absent" };
+  if (failure !== undefined) return { kind: "failed", reason: failure };
+  return found.length + faults.length < 2 ? { kind: "failed", reason: "ETIMEOUT" } : { kind: "absent" };
 }
 
 function toRecords(records: readonly { readonly address: string; readonly ttl: number }[]): Records {

@@ -4,7 +4,7 @@ import { SharedCalls } from "../../../lib/shared-calls.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Metrics } from "../../../ports/metrics.ts";
 import { AttemptError } from "../attempt-error.ts";
-import { type LookupEnd, queryAddresses } from "./address-query.ts";
+import { type LookupResult, queryAddresses } from "./address-query.ts";
 import { type Hosts, hostsPath, parseHosts } from "./hosts-file.ts";
 import { NameCache } from "./name-cache.ts";
 import { candidatesFor, parseSearchRules, type SearchRules } from "./search-list.ts";
@@ -28,8 +28,8 @@ const queryTimeoutMs = 1000;
 const queryTriesMax = 2;
 /** Maximum number of concurrent look-ups of host names. */
 const lookupsMax = 256;
-/** Maximum number of concurrent look-ups of names whose last look-up got no answer. They have slots of their own, so other names do not wait for them. */
-const silentLookupsMax = 32;
+/** Maximum number of concurrent look-ups of names whose last look-up failed. They have slots of their own, so other names do not wait for them. */
+const retriedLookupsMax = 32;
 
 const loopback = ["127.0.0.1", "::1"];
 
@@ -42,9 +42,9 @@ export class DnsResolver {
   readonly #hosts: WatchedFile<Hosts>;
   readonly #search: WatchedFile<SearchRules>;
   readonly #cache: NameCache;
-  readonly #lookups = new SharedCalls<string, LookupEnd>();
+  readonly #lookups = new SharedCalls<string, LookupResult>();
   readonly #turns = new Semaphore(lookupsMax);
-  readonly #silentTurns = new Semaphore(silentLookupsMax);
+  readonly #retryTurns = new Semaphore(retriedLookupsMax);
   readonly #closing = new AbortController();
   #client: DnsClient;
   /**
@@ -69,9 +69,9 @@ export class DnsResolver {
     if (bare === "localhost" || bare.endsWith(".localhost")) return loopback; // RFC 6761, section 6.3.
     const known = (await this.#hosts.current()).get(bare);
     if (known !== undefined) return known;
-    const end = this.#cache.find(name) ?? (await this.#lookups.run(name, () => this.#lookUp(name)));
-    if (end.kind === "found") return end.addresses;
-    throw new AttemptError(end.kind === "absent" ? "the host name was not found" : describeSilence(end.reason));
+    const result = this.#cache.find(name) ?? (await this.#lookups.run(name, () => this.#lookUp(name)));
+    if (result.kind === "found") return result.addresses;
+    throw new AttemptError(result.kind === "absent" ? "the host name was not found" : describeFailure(result.reason));
   }
 
   /** Ends the current look-ups; they fail. */
@@ -80,31 +80,31 @@ export class DnsResolver {
     this.#client.cancel();
   }
 
-  async #lookUp(name: string): Promise<LookupEnd> {
+  async #lookUp(name: string): Promise<LookupResult> {
     const deadline = new AbortController();
     const abort = (): void => deadline.abort();
     const cancelTimer = this.#options.clock.after(lookupMsMax, abort);
     this.#closing.signal.addEventListener("abort", abort, { once: true, signal: deadline.signal });
-    const turns = this.#cache.wasSilent(name) ? this.#silentTurns : this.#turns;
-    const end = await turns.run(() => this.#askFor(name, deadline.signal), deadline.signal);
+    const turns = this.#cache.hasFailed(name) ? this.#retryTurns : this.#turns;
+    const result = await turns.run(() => this.#askFor(name, deadline.signal), deadline.signal);
     cancelTimer();
     deadline.abort();
-    const known = end ?? { kind: "silent", reason: "ETIMEOUT" };
+    const known = result ?? { kind: "failed", reason: "ETIMEOUT" };
     this.#options.metrics.lookupEnded(outcomeOf(known));
-    return this.#cache.note(name, known);
+    return this.#cache.record(name, known);
   }
 
-  async #askFor(name: string, signal: AbortSignal): Promise<LookupEnd> {
+  async #askFor(name: string, signal: AbortSignal): Promise<LookupResult> {
     const rules = await this.#search.current();
     const client = this.#clientFor(rules);
-    let silence: LookupEnd | undefined;
+    let failure: LookupResult | undefined;
     for (const candidate of candidatesFor(name, rules)) {
-      const end = await queryAddresses(candidate, { client, clock: this.#options.clock, signal });
-      if (end.kind === "found") return end;
-      if (end.kind === "silent") silence ??= end;
+      const result = await queryAddresses(candidate, { client, clock: this.#options.clock, signal });
+      if (result.kind === "found") return result;
+      if (result.kind === "failed") failure ??= result;
       if (signal.aborted) break;
     }
-    return silence ?? { kind: "absent" };
+    return failure ?? { kind: "absent" };
   }
 
   #clientFor(rules: SearchRules): DnsClient {
@@ -120,13 +120,13 @@ export class DnsResolver {
   }
 }
 
-function describeSilence(reason: string): string {
+function describeFailure(reason: string): string {
   return reason === "ETIMEOUT"
     ? `the host name was not looked up within ${lookupMsMax} ms`
     : `the host name could not be looked up (${reason})`;
 }
 
-function outcomeOf(end: LookupEnd): "found" | "absent" | "timed-out" | "failed" {
-  if (end.kind !== "silent") return end.kind;
-  return end.reason === "ETIMEOUT" ? "timed-out" : "failed";
+function outcomeOf(result: LookupResult): "found" | "absent" | "timed-out" | "failed" {
+  if (result.kind !== "failed") return result.kind;
+  return result.reason === "ETIMEOUT" ? "timed-out" : "failed";
 }

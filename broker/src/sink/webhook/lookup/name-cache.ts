@@ -1,6 +1,6 @@
 import { BoundedMap } from "../../../lib/bounded-map.ts";
 import type { Clock } from "../../../ports/clock.ts";
-import type { LookupEnd } from "./address-query.ts";
+import type { LookupResult } from "./address-query.ts";
 
 /** Maximum number of cached host names; above it, the cache drops the least recently used one. */
 const namesMax = 10_000;
@@ -14,11 +14,11 @@ const absenceMsMax = 5000;
 const staleMsMax = 10 * 60_000;
 
 interface Entry {
-  readonly end: LookupEnd;
-  /** Whether the look-up got no answer; `end` may have earlier addresses all the same. */
-  readonly isSilent: boolean;
-  readonly goodUntil: number;
-  /** The newest addresses, and until when they may replace a missing answer. */
+  readonly result: LookupResult;
+  /** Whether the look-up failed. `result` may still have the addresses of an earlier one. */
+  readonly isFailed: boolean;
+  readonly validUntil: number;
+  /** The newest addresses. Until `staleUntil`, they may replace the result of a failed look-up. */
   readonly addresses: readonly string[];
   readonly staleUntil: number;
 }
@@ -33,38 +33,38 @@ export class NameCache {
   }
 
   /** The cached result, while it is valid. */
-  find(name: string): LookupEnd | undefined {
+  find(name: string): LookupResult | undefined {
     const entry = this.#entries.get(name);
-    if (entry === undefined || this.#clock.monotonic() >= entry.goodUntil) return undefined;
+    if (entry === undefined || this.#clock.monotonic() >= entry.validUntil) return undefined;
     this.#entries.set(name, entry); // Now the most recently used.
-    return entry.end;
+    return entry.result;
   }
 
-  /** Whether the last look-up of the name got no answer, even if the cache returns earlier addresses. */
-  wasSilent(name: string): boolean {
-    return this.#entries.get(name)?.isSilent === true;
+  /** Whether the last look-up of the name failed, even if the cache returns earlier addresses. */
+  hasFailed(name: string): boolean {
+    return this.#entries.get(name)?.isFailed === true;
   }
 
-  /** Caches a result and returns it. Without an answer from the name servers, caches and returns earlier addresses instead, unless they are too old. */
-  note(name: string, end: LookupEnd): LookupEnd {
+  /** Caches a result and returns it. If the look-up failed, caches and returns earlier addresses instead, unless they are too old. */
+  record(name: string, result: LookupResult): LookupResult {
     const now = this.#clock.monotonic();
     const earlier = this.#entries.get(name);
-    this.#entries.set(name, toEntry(end, { now, earlier }));
-    return this.find(name) ?? end;
+    this.#entries.set(name, toEntry(result, { now, earlier }));
+    return this.find(name) ?? result;
   }
 }
 
-function toEntry(end: LookupEnd, { now, earlier }: { now: number; earlier: Entry | undefined }): Entry {
-  if (end.kind === "found") {
-    const livesMs = Math.min(Math.max(end.ttlMs, addressesMsMin), addressesMsMax);
-    const { addresses } = end;
-    return { end, isSilent: false, goodUntil: now + livesMs, addresses, staleUntil: now + staleMsMax };
+function toEntry(result: LookupResult, { now, earlier }: { now: number; earlier: Entry | undefined }): Entry {
+  if (result.kind === "found") {
+    const livesMs = Math.min(Math.max(result.ttlMs, addressesMsMin), addressesMsMax);
+    const { addresses } = result;
+    return { result, isFailed: false, validUntil: now + livesMs, addresses, staleUntil: now + staleMsMax };
   }
-  const isSilent = end.kind === "silent";
-  const goodUntil = now + absenceMsMax;
-  if (!isSilent || earlier === undefined || now >= earlier.staleUntil) {
-    return { end, isSilent, goodUntil, addresses: [], staleUntil: now };
+  const isFailed = result.kind === "failed";
+  const validUntil = now + absenceMsMax;
+  if (!isFailed || earlier === undefined || now >= earlier.staleUntil) {
+    return { result, isFailed, validUntil, addresses: [], staleUntil: now };
   }
   const { addresses, staleUntil } = earlier;
-  return { end: { kind: "found", addresses, ttlMs: 0 }, isSilent, goodUntil, addresses, staleUntil };
+  return { result: { kind: "found", addresses, ttlMs: 0 }, isFailed, validUntil, addresses, staleUntil };
 }
