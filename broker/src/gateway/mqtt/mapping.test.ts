@@ -59,7 +59,7 @@ it.each([
   [true, 2_000, 0],
   [true, 9_000, 0],
 ])(
-  "computes the expiry of an event that expires at 2,000 ms (repeated: %s): at %i ms it is %s seconds",
+  "an event that expires at 2,000 ms (repeated: %s), sent at %i ms, has the expiry interval %s (undefined: it is not sent)",
   (isRepeated, now, left) => {
     const fields = publishOf([["svc-expires-at", "2000"]], { isRepeated, now });
     expect(fields?.properties?.messageExpiryInterval).toBe(left);
@@ -80,20 +80,20 @@ it("does not pass on the extensions `qos` and `origin`, in which the gateway rec
 });
 
 it.each([
-  [true, { "svc-eventId": [""], "svc-sequence": ["7"], "svc-block": ["9"], "svc-other": ["y"] }],
-  ["too-long", { "svc-other": ["y"] }],
-  [false, { "svc-eventId": ["a-1-2", "a-1-3"], "svc-sequence": ["1"], "svc-other": ["y"] }],
+  [true, "the event's own", { "svc-eventId": [""], "svc-sequence": ["7"], "svc-block": ["9"], "svc-other": ["y"] }],
+  ["too-long", "left out", { "svc-other": ["y"] }],
+  [false, "the publisher's", { "svc-eventId": ["a-1-2", "a-1-3"], "svc-sequence": ["1"], "svc-other": ["y"] }],
 ] as const)(
-  "does not send a place that the publisher wrote as the event's place (event place: %s)",
-  (hasEventPlace, expected) => {
-    const passedOn: Extensions = [
+  "with hasEventPlace %s, the user properties svc-eventId, svc-sequence and svc-block are %s",
+  (hasEventPlace, _, expected) => {
+    const published: Extensions = [
       ["svc-eventId", "a-1-2"],
       ["svc-user-svc-eventId", "a-1-3"],
       ["svc-sequence", "1"],
       ["svc-other", "y"],
     ];
     const given: Record<string, string[]> = {};
-    for (const [name, value] of publishOf(passedOn, { hasEventPlace })?.properties?.userProperties ?? []) {
+    for (const [name, value] of publishOf(published, { hasEventPlace })?.properties?.userProperties ?? []) {
       (given[name] ??= []).push(value);
     }
     expect(given).toEqual(expected);
@@ -121,7 +121,7 @@ it("sends the event as JSON, and no user properties, if the payload setting is e
   });
 });
 
-it("turns the user property traceparent into the extension svc-traceparent, without user-, and back", () => {
+it("converts the user property traceparent to the extension svc-traceparent (not svc-user-traceparent), and back", () => {
   const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   const properties = { userProperties: [["traceparent", trace]] } as const;
   const packet = { qos: 1, isRetained: false, properties } as unknown as Parameters<typeof toExtensions>[0]; // `toExtensions` reads only these fields of a packet.
