@@ -47,8 +47,8 @@ describe("docs/proofs.md", () => {
       const { url } = running().broker;
       const command = `"${process.execPath}" "${mainFile}"`;
       const script = codeOf("example").replaceAll(documented.address, url).replaceAll(documented.command, command);
-      const here = script.replaceAll(/ verify .*/g, (words) => `${words} --broker ${url}`);
-      const { stdout } = await run("bash", ["-e", "-c", here], { cwd: folder.path });
+      const localScript = script.replaceAll(/ verify .*/g, (words) => `${words} --broker ${url}`);
+      const { stdout } = await run("bash", ["-e", "-c", localScript], { cwd: folder.path });
       expect(stdout.match(/^verified: .*/gm)).toEqual([
         expect.stringMatching(/^verified: event [0-9a-f]{8}-1-\d+ is on the chain$/),
         "verified: events 1 to 1 of proofs/example match the chain exactly",
@@ -74,10 +74,10 @@ describe("docs/proofs.md", () => {
   });
 });
 
-describe("notifications with the place of their event", () => {
+describe("notifications that carry the place", () => {
   const running = useWorld(embeddedWorld, { env: { STELE_NOTIFICATION_PLACE: "on" } });
 
-  it("a notification has a proof that leads to the batch's root on the chain; getEvent returns the event without place and proof", async () => {
+  it("the proof in a notification matches the event's batch on the chain; getEvent returns the event without place and proof", async () => {
     const { client, broker } = running();
     await using receiver = await startReceiver();
     await client.open("place");
@@ -98,7 +98,7 @@ describe("notifications with the place of their event", () => {
         "svc-proof": proof = "",
         ...own
       } = extensions;
-      const { logs, blockNumber, from } = await chain.getTransactionReceipt({ hash: hash as `0x${string}` }); // The chain has no receipt for any other text.
+      const { logs, blockNumber, from } = await chain.getTransactionReceipt({ hash: hash as `0x${string}` }); // If the text is not a hash, the chain finds no receipt, and the test fails.
       expect({ block, publisher }).toEqual({ block: String(blockNumber), publisher: from });
       const payload = { content: Buffer.from(event.content, "base64"), extensions: Object.entries(own) };
       expect(logs.some((log) => verifyCompactProof({ proof, event: payload, batch: findCheckedBatch(log) }))).toBe(
@@ -109,7 +109,7 @@ describe("notifications with the place of their event", () => {
   });
 });
 
-describe("a broker on another chain", () => {
+describe("a broker on anvil", () => {
   const topic = "proofs/anvil";
   let anvil: Anvil;
   let broker: BrokerProcess;
@@ -130,7 +130,7 @@ describe("a broker on another chain", () => {
     );
     eventIds = results.map(({ eventId }) => eventId);
     const proof = await client.http.send({ method: "GET", path: `/rest/proof?eventId=${eventIds[0]}` });
-    ({ registry } = proof.json() as { registry: string }); // A proof.
+    ({ registry } = proof.json() as { registry: string }); // The answer is a proof.
   });
 
   afterAll(async () => {
@@ -143,27 +143,27 @@ describe("a broker on another chain", () => {
   const verify = (...args: readonly string[]) =>
     runBroker({ args: ["verify", ...args, "--broker", broker.url, "--rpc", anvil.url, "--registry", registry] });
 
-  it("stele verify proves the broker's events against the chain node", async () => {
+  it("stele verify confirms the broker's events with the chain node", async () => {
     for (const eventId of eventIds.filter((_, index) => index % 100 === 0)) {
       const { code, stdout } = await verify(eventId);
       expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(`verified: event ${eventId}`) });
     }
   });
 
-  it("the broker's proof of each event is verified by the hash of the event's block, and refuted by the hash of another block", async () => {
+  it("verifyProof verifies each proof of the broker with the hash of the event's block, and refutes it with the hash of another block", async () => {
     for (const eventId of eventIds) {
       const answer = await client.http.send({ method: "GET", path: `/rest/proof?eventId=${eventId}` });
       const proof = answer.json();
       const block = (await anvil.request("eth_getBlockByNumber", [
         `0x${Number(eventId.split("-")[2]).toString(16)}`,
         false,
-      ])) as { hash: string; parentHash: string }; // A block.
+      ])) as { hash: string; parentHash: string }; // The answer is a block.
       expect(verifyProof(proof, block.hash)).toMatchObject({ status: "verified", event: { eventId } });
       expect(verifyProof(proof, block.parentHash)).toMatchObject({ status: "refuted", step: "header" });
     }
   });
 
-  it("stele verify finds exactly the broker's events of a topic on the chain", async () => {
+  it("stele verify finds the same events of a topic on the chain and in the broker", async () => {
     const { code, stdout } = await verify("--topic", topic, "--from", "1", "--to", "300", "--json");
     expect(JSON.parse(stdout)).toMatchObject({ status: "verified", events: 300, onChain: 300, differences: [] });
     expect(code).toBe(0);
