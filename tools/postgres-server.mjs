@@ -33,14 +33,14 @@ export async function startPostgres({ settings = [], port = portDefault, prepare
   const folder = mkdtempSync(join(tmpdir(), "stele-postgres-"));
   const owner = findOwner();
   if (owner !== undefined) chownSync(folder, owner.uid, owner.gid);
-  const spawning = { ...owner, cwd: folder, env: { ...process.env, LC_ALL: "C" } };
+  const spawnOptions = { ...owner, cwd: folder, env: { ...process.env, LC_ALL: "C" } };
   const data = join(folder, "data");
   const args = ["--no-sync", "--encoding=UTF8", "--locale=C", `--username=${user}`, "--auth=trust", "-D", data];
-  const made = spawnSync(join(binaries, "initdb"), args, { ...spawning, encoding: "utf8" });
+  const made = spawnSync(join(binaries, "initdb"), args, { ...spawnOptions, encoding: "utf8" });
   if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
   prepareData(data);
   const start = async () =>
-    startProcess(join(binaries, "postgres"), { args: [`port=${port}`, ...settings], folder, spawning });
+    startProcess(join(binaries, "postgres"), { args: [`port=${port}`, ...settings], folder, spawnOptions });
   const server = new Server({ folder, port, start });
   await server.resume();
   return server;
@@ -109,11 +109,11 @@ class Server {
 }
 
 /** Starts the main process. Returns undefined while processes of a killed server still run: they end when they notice that the main process is gone. */
-async function startProcess(file, { args, folder, spawning }) {
+async function startProcess(file, { args, folder, spawnOptions }) {
   const own = ["fsync=off", "full_page_writes=off", "listen_addresses=", `unix_socket_directories=${folder}`];
   const settings = [...own, ...args].flatMap((setting) => ["-c", setting]);
   const child = spawn(file, ["-D", join(folder, "data"), ...settings], {
-    ...spawning,
+    ...spawnOptions,
     stdio: ["ignore", "ignore", "pipe"],
   });
   running.set(child, folder);

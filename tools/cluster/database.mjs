@@ -18,8 +18,8 @@ export async function startDatabase({ data, logs, port, register }) {
   const passwordFile = join(data, "postgres.password");
   const owner = findOwner();
   const folder = databaseFolder(data, owner);
-  const spawning = { ...owner, cwd: folder, env: { ...process.env, LC_ALL: "C" } };
-  if (!existsSync(join(folder, "PG_VERSION"))) initialise({ binaries, folder, passwordFile, spawning });
+  const spawnOptions = { ...owner, cwd: folder, env: { ...process.env, LC_ALL: "C" } };
+  if (!existsSync(join(folder, "PG_VERSION"))) initialise({ binaries, folder, passwordFile, spawnOptions });
   const settings = [
     `port=${port}`,
     "listen_addresses=127.0.0.1",
@@ -27,7 +27,7 @@ export async function startDatabase({ data, logs, port, register }) {
     `max_connections=${connectionsMax}`,
   ];
   const args = ["-D", folder, ...settings.flatMap((setting) => ["-c", setting])];
-  const part = new Part("database", { command: join(binaries, "postgres"), args, logs, register, spawning });
+  const part = new Part("database", { command: join(binaries, "postgres"), args, logs, register, spawnOptions });
   await part.waitFor(/ready to accept connections/);
   await createDatabase(port, readFileSync(passwordFile, "utf8"));
   return { part, folder, url: `postgres://${user}@127.0.0.1:${port}/${database}`, passwordFile };
@@ -62,14 +62,14 @@ function makeFolder(folder) {
   return folder;
 }
 
-function initialise({ binaries, folder, passwordFile, spawning }) {
+function initialise({ binaries, folder, passwordFile, spawnOptions }) {
   const password = randomBytes(24).toString("hex");
   writeFileSync(passwordFile, password, { mode: 0o600 });
   const draft = `${folder}.draft`; // The user that runs initdb reads this copy. The user that runs the nodes reads `passwordFile`.
   writeFileSync(draft, password, { mode: 0o600 });
-  if (spawning.uid !== undefined) chownSync(draft, spawning.uid, spawning.gid);
+  if (spawnOptions.uid !== undefined) chownSync(draft, spawnOptions.uid, spawnOptions.gid);
   const args = ["--encoding=UTF8", "--locale=C", `--username=${user}`, "--auth=scram-sha-256", `--pwfile=${draft}`];
-  const made = spawnSync(join(binaries, "initdb"), [...args, "-D", folder], { ...spawning, encoding: "utf8" });
+  const made = spawnSync(join(binaries, "initdb"), [...args, "-D", folder], { ...spawnOptions, encoding: "utf8" });
   rmSync(draft);
   const { status, stderr, error } = made;
   if (status !== 0) throw new Error(`PostgreSQL's initdb failed in ${folder}: ${error?.message ?? stderr}`);

@@ -24,7 +24,7 @@ export function describeCluster({ chain, database, nodes, logs }) {
     `MQTT and STOMP clients connect to any node: ${urlOf(1).replace("http", "ws")}/mqtt or /stomp, or the ports that its log names.`,
     "",
     "Kill a node (kill or kill -9, and its process id): the others take over its work. Start it again in another terminal:",
-    ...nodes.map(({ part }) => `  ${part.startAgain}`),
+    ...nodes.map(({ part }) => `  ${part.restartCommand}`),
     "",
     "Ctrl-C ends everything except nodes that you started yourself; the data is kept.",
   ].join("\n");

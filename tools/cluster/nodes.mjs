@@ -27,13 +27,13 @@ export function startNodes({ data, logs, ports, register, database, chain }) {
       STELE_DATABASE_PASSWORD_FILE: database.passwordFile,
       STELE_SECRET_KEY_FILE: secretKeyFile,
       STELE_GROUPS: groups,
-      // All nodes are on one machine, so only one could have the default port. WebSocket clients use the HTTP port.
+      // The nodes run on one machine and cannot share the default ports, so each takes a free port. WebSocket clients use the HTTP port.
       STELE_MQTT_PORT: "0",
       STELE_STOMP_PORT: "0",
     };
-    const startAgain = writeScript(join(data, `${name}.sh`), settings);
-    const spawning = { env: { ...environmentWithoutSettings(), ...settings } };
-    const part = new Part(name, { command: process.execPath, args: [main], logs, register, spawning, startAgain });
+    const restartCommand = writeScript(join(data, `${name}.sh`), settings);
+    const spawnOptions = { env: { ...environmentWithoutSettings(), ...settings } };
+    const part = new Part(name, { command: process.execPath, args: [main], logs, register, spawnOptions, restartCommand });
     return { part, url: `http://127.0.0.1:${port}` };
   });
 }
@@ -50,16 +50,16 @@ function makeSecretKey(data) {
   return file;
 }
 
-/** The user's environment without settings of Stele, which may belong to another broker. */
+/** The user's environment without settings of Stele: they may belong to another broker. */
 function environmentWithoutSettings() {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("STELE_")));
 }
 
-/** Writes a script that restarts the node in the user's terminal. It contains no secret. Returns the command that runs it. */
+/** Writes a script with which the user restarts the node. It contains no secret. Returns the command that runs it. */
 function writeScript(file, settings) {
   const lines = [
     "#!/bin/sh",
-    "# Runs this node again while the cluster's database and chain run. Written anew by each `npm run cluster`.",
+    "# Restarts this node. The cluster's database and chain must be running. Each `npm run cluster` overwrites this file.",
     "unset $(env | sed -n 's/^\\(STELE_[A-Za-z0-9_]*\\)=.*/\\1/p')",
     ...Object.entries(settings).map(([name, value]) => `export ${name}=${quote(value)}`),
     `exec ${quote(process.execPath)} ${quote(main)}`,
@@ -74,7 +74,7 @@ function quote(text) {
 
 async function waitForHealth({ part, url }) {
   const giveUpAt = Date.now() + readyTimeoutMs;
-  let answer = "nothing";
+  let answer = "/health/ready does not answer";
   while (part.isRunning && Date.now() < giveUpAt) {
     const response = await fetch(`${url}/health/ready`).catch(() => undefined);
     answer = (await response?.text()) ?? answer;

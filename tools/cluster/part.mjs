@@ -13,21 +13,21 @@ const linesKeptMax = 100;
 export class Part {
   #name;
   #file;
-  #startAgain;
+  #restartCommand;
   #process;
   #output = [];
   #exited;
 
   /**
    * @param {string} name
-   * @param {{ command: string, args: readonly string[], logs: string, register: (part: Part) => void, spawning?: object, startAgain?: string }} options
+   * @param {{ command: string, args: readonly string[], logs: string, register: (part: Part) => void, spawnOptions?: object, restartCommand?: string }} options
    */
-  constructor(name, { command, args, logs, register, spawning = {}, startAgain }) {
+  constructor(name, { command, args, logs, register, spawnOptions = {}, restartCommand }) {
     this.#name = name;
     this.#file = join(logs, `${name}.log`);
-    this.#startAgain = startAgain;
+    this.#restartCommand = restartCommand;
     // The process gets its own process group. So Ctrl-C reaches only this program, which then stops the parts in order.
-    this.#process = spawn(command, args, { ...spawning, stdio: ["ignore", "pipe", "pipe"], detached: true });
+    this.#process = spawn(command, args, { ...spawnOptions, stdio: ["ignore", "pipe", "pipe"], detached: true });
     this.#exited = new Promise((settle) => {
       this.#process.once("error", ({ message }) => settle(`cannot be started: ${message}`));
       this.#process.once("exit", (code, signal) => settle(`ended by itself (${signal ?? `exit code ${code}`})`));
@@ -45,8 +45,8 @@ export class Part {
   }
 
   /** The command with which the user restarts the process; undefined if there is none. */
-  get startAgain() {
-    return this.#startAgain;
+  get restartCommand() {
+    return this.#restartCommand;
   }
 
   get isRunning() {

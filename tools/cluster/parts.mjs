@@ -49,7 +49,7 @@ export class Parts {
     if (this.isEnding) return;
     console.error(part.describe(how));
     if (!isNode(part) || !this.#hasStarted) void this.end(1);
-    else console.error(`Start it again, in another terminal, with\n  ${part.startAgain}`);
+    else console.error(`Start it again, in another terminal, with\n  ${part.restartCommand}`);
   }
 }
 
