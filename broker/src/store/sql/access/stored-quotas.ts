@@ -24,7 +24,7 @@ export class QuotaTallies {
     this.#transaction = transaction;
   }
 
-  /** Reads what the quotas count. `except` is a subscription that is about to change: its receiver does not count. */
+  /** Reads what the quotas count. `except` is a subscription that is about to change: its present receiver does not count. */
   static async read(
     database: SqlDatabase,
     transaction: Transaction<Schema>,
@@ -44,10 +44,10 @@ export class QuotaTallies {
 
   /** Counts a row that is about to be written, or returns the quota that it would exceed. */
   admit(quotas: readonly StoredQuota[], { receiver }: Pick<NewRow, "receiver">): OverQuota | undefined {
-    const due = quotas.flatMap((quota) => this.#tallies.get(nameOf(quota)) ?? []);
-    const full = due.find((tally) => isFull(tally, receiver));
+    const tallies = quotas.flatMap((quota) => this.#tallies.get(nameOf(quota)) ?? []);
+    const full = tallies.find((tally) => isFull(tally, receiver));
     if (full !== undefined) return { status: "over-quota", quota: full.quota };
-    for (const tally of due) {
+    for (const tally of tallies) {
       tally.count += 1;
       tally.hosts?.add(receiver);
     }
@@ -78,7 +78,7 @@ export class QuotaTallies {
 }
 
 /** The first quota that one more session would exceed; undefined if there is none. */
-export async function findExceededSession(
+export async function findExceededSessionQuota(
   database: SqlDatabase,
   transaction: Transaction<Schema>,
   quotas: readonly StoredQuota[],
@@ -99,7 +99,7 @@ function isFull({ quota, count, hosts }: Tally, receiver: string | null): boolea
   return hosts === undefined ? count >= quota.max : !hosts.has(receiver) && hosts.size >= quota.max;
 }
 
-/** The name of a quota's tally and lock. It contains the limit: nodes with different limits have different quotas. */
+/** The name of a quota's tally and lock. It contains the limit, because the settings of two nodes may give different limits. */
 function nameOf({ of, name, what, max }: StoredQuota): string {
   return `${what} ${of} ${name} ${max}`;
 }

@@ -47,7 +47,7 @@ import {
   withEnd,
 } from "./session-rows.ts";
 import { keepShared, settle, SqlShares } from "./sql-shares.ts";
-import { findExceededSession } from "../access/stored-quotas.ts";
+import { findExceededSessionQuota } from "../access/stored-quotas.ts";
 import { rollbackLock } from "../subscriptions/sql-subscriptions.ts";
 
 /** The store's part for sessions and their shares. */
@@ -325,7 +325,7 @@ export class SqlSessions implements SessionStore, ShareStore {
     if (isStored && former === undefined && !mayBegin) return { status: "full" };
     const exceeded =
       isStored && former === undefined
-        ? await findExceededSession(this.#database, transaction, claim.quotas ?? [])
+        ? await findExceededSessionQuota(this.#database, transaction, claim.quotas ?? [])
         : undefined;
     if (exceeded !== undefined) return exceeded;
     const isPlaced = isStored && position > positionZero;
