@@ -81,7 +81,7 @@ function testClaims(sessions: () => SessionStore): void {
     expect(await sessions().findSession(idOf(1))).toBeUndefined();
     expect(await sessions().findFilterOwner(filterOf(1).id)).toBeUndefined();
     const unstored = await sessions().claimSession(claimOf({ isClean: true, isStored: false, willId: idOf(98) }));
-    expect(unstored).toMatchObject({ status: "begun", current: undefined, dueWill: "unkept" });
+    expect(unstored).toMatchObject({ status: "begun", current: undefined, dueWill: "unstored" });
     const wills = await sessions().listSessions({ after: undefined, limit: 9 });
     expect(wills.map(({ session }) => session.id)).toEqual([idOf(99)]);
   });
@@ -175,11 +175,11 @@ function testDueWills(sessions: () => SessionStore): void {
     await begin(sessions(), { ...order, mayBegin: true });
     for (const number of [10, 11, 12]) {
       const claimed = await sessions().claimSession(claimOf({ ...order, newId: idOf(2), willId: idOf(number) }));
-      const dueWill: unknown = number === 10 ? expect.objectContaining({ id: idOf(10) }) : "unkept";
+      const dueWill: unknown = number === 10 ? expect.objectContaining({ id: idOf(10) }) : "unstored";
       expect(claimed).toMatchObject({ status: "resumed", dueWill });
     }
     const anew = claimOf({ ...order, isClean: true, newId: idOf(2), willId: idOf(13) });
-    expect(await sessions().claimSession(anew)).toMatchObject({ status: "begun", dueWill: "unkept" });
+    expect(await sessions().claimSession(anew)).toMatchObject({ status: "begun", dueWill: "unstored" });
     const all = await sessions().listSessions({ after: undefined, limit: 9 });
     expect(all.map(({ session }) => session.id)).toEqual([idOf(2), idOf(10)]);
   });
@@ -187,14 +187,14 @@ function testDueWills(sessions: () => SessionStore): void {
     await begin(sessions(), { key: "will c" });
     await begin(sessions(), { key: "c", newId: idOf(2), willDelayMs: 0 });
     const claimed = await sessions().claimSession(claimOf({ key: "c", newId: idOf(3) }));
-    expect(claimed).toMatchObject({ status: "resumed", former: { id: idOf(2) }, dueWill: "unkept" });
+    expect(claimed).toMatchObject({ status: "resumed", former: { id: idOf(2) }, dueWill: "unstored" });
     const all = await sessions().listSessions({ after: undefined, limit: 9 });
     expect(all.map(({ session }) => session.key)).toEqual(["will c", "c"]);
   });
   it("keeps no due will if there is no room, and still admits the claim", async () => {
     await begin(sessions(), { willDelayMs: 0 });
     const claimed = await sessions().claimSession(claimOf({ newId: idOf(2), mayKeepWill: false }));
-    expect(claimed).toMatchObject({ status: "resumed", dueWill: "unkept" });
+    expect(claimed).toMatchObject({ status: "resumed", dueWill: "unstored" });
     expect(await sessions().listSessions({ after: undefined, limit: 9 })).toHaveLength(1);
   });
   it("publishes no will for a claim that is repeated with the same identifier because its answer was lost", async () => {

@@ -20,8 +20,8 @@ export interface SessionName {
 export interface SessionKey {
   readonly id: SessionId;
   /**
-   * Fencing token: grows with each connection, each end of a connection, each rollback that must stop the owner's writes, each call of `takeDueSession`,
-   * and each call of `removeSessionFilter`.
+   * Fencing token. It grows when a connection begins or ends, with each call of `takeDueSession` and `removeSessionFilter`, and with each rollback by
+   * another node than the owner.
    */
   readonly epoch: number;
 }
@@ -29,11 +29,11 @@ export interface SessionKey {
 /** A share's identifier: a UUID. A share that ends and begins again gets a new one. */
 export type ShareId = string & { readonly __brand: "ShareId" };
 
-/** An event that does not return to its share: the member has acknowledged the event, or keeps it even if its connection ends. */
+/** An event that its share gives to no other member: this member has acknowledged it, or keeps it even if its connection ends. */
 export interface SettledEvent {
   readonly share: ShareId;
   readonly position: Position;
-  /** The epoch under which the session got the event: after a rollback, another event may have the position. */
+  /** Epoch of the session when it got the event. After a rollback, another event may have the same position, and was given under another epoch. */
   readonly givenEpoch: number;
 }
 
@@ -43,7 +43,10 @@ export interface SessionState extends SessionKey {
   readonly cursor: Position;
   /** Every event up to this position was given to the session, or was not for it. The events in flight are between the cursor and this position. */
   readonly taken: Position;
-  /** Upper bound for the positions of events in flight from outside the session's stream, and of retained events still to be given. */
+  /**
+   * No event in flight from outside the session's stream, and no retained event that is still to be given, has a higher position. Such events are retained
+   * ones and those of shares.
+   */
   readonly outside: Position;
   /** The events in flight, as the engine encodes them. */
   readonly inFlight: Uint8Array;
@@ -51,7 +54,7 @@ export interface SessionState extends SessionKey {
   readonly settled?: readonly SettledEvent[];
 }
 
-/** What the broker needs to know after a connection has ended, as the store keeps it. */
+/** What the store keeps of a connection for the time after its end. */
 export interface StoredConnectionEnd {
   readonly principal: string;
   /** The will, as the engine encodes it; undefined for none. */
@@ -62,11 +65,11 @@ export interface StoredConnectionEnd {
 }
 
 /**
- * A session. Its times are in the group's session time, a count of milliseconds that advances only while a broker serves the group and something waits
- * for this time. It depends on no clock that anybody can set, and stops while no broker runs.
+ * A session. Its times are in the group's session time, in milliseconds. A broker advances this time while a session has no connection or a publish key
+ * is kept. It stops while no broker runs, and depends on no clock that anybody can set.
  */
 export interface StoredSession extends SessionName, Omit<SessionState, "settled">, StoredConnectionEnd {
-  /** The node that has the session's connection; undefined for none, and with a single process. */
+  /** The node that has the session's connection; undefined if no node has one, or if the store has a single process. */
   readonly owner: NodeId | undefined;
   /** When the connection ended; undefined while there is one. */
   readonly detachedAt: number | undefined;
@@ -96,7 +99,7 @@ export interface SessionClaim extends SessionName, StoredConnectionEnd {
   readonly position: Position;
   /** Generation of the index in which the position was read; see Store.insertSubscription. */
   readonly generation: number;
-  /** Identifier for the row of the former connection's will; see {@link SessionGranted}. */
+  /** Identifier for the row in which the store may keep the former connection's will; see {@link SessionStore.claimSession}. */
   readonly willId: SessionId;
   readonly owner: NodeId | undefined;
   readonly now: number;
@@ -112,12 +115,12 @@ export interface SessionClaim extends SessionName, StoredConnectionEnd {
   readonly quotas?: readonly StoredQuota[];
 }
 
-export type DueWill = StoredSession | "unkept" | undefined;
+export type DueWill = StoredSession | "unstored" | undefined;
 
 /**
  * `former`: the session before the claim. Unless it is resumed, it no longer exists. `current`: undefined if the session is not stored. `dueWill`: the row
- * that keeps the former connection's will, if it is to be published; see `toDueWill`. `unkept`: it is to be published, and the store no longer has it, because
- * there was no room, or another row has the key: an earlier will of the same session, most likely.
+ * with the former connection's will, if the broker must publish this will; see `toDueWill`. `unstored`: the broker must publish the will, but no row has it.
+ * There was no room, or another row has the key, most likely with an earlier will of the same session.
  */
 export type SessionClaimed =
   | {
@@ -153,18 +156,21 @@ export interface FilterChange {
 }
 
 /**
- * Sessions that outlast their connections. Each call is one transaction, and durable when it returns, except {@link saveSessions} by request.
- * A rollback of a group's index moves later positions of its sessions back to the end of the block: events in flight after it are gone.
+ * Sessions that outlast their connections. Each call is one transaction, and durable when it returns, except {@link saveSessions} without `isDurable`.
+ * When a group's index rolls back to a block, later positions of its sessions move back to the end of this block, since the events after it are gone.
  * If the rollback has a lease, each session that the lease's node does not own gets a new epoch.
  */
 export interface SessionStore {
   /**
-   * Gives a session to a connection under a new epoch, whoever had it before, or begins a session. Keeps the will of the former connection in a row of its
-   * own if it is due and there is room. Notifies the earlier owner.
+   * Gives a session to a connection under a new epoch, whoever had it before, or begins a session. If the will of the former connection is due and there is
+   * room, keeps it in a row of its own. Notifies the earlier owner.
    */
   claimSession(claim: SessionClaim): Promise<SessionClaimed>;
   findSession(id: SessionId): Promise<SessionWithFilters | undefined>;
-  /** Returns the sessions that do not exist with the given epoch. Unless `isDurable`, a power cut may lose the write; a kill of the process does not. */
+  /**
+   * Writes the rows, except those of sessions that do not exist with the given epoch, and returns the identifiers of these sessions. Without `isDurable`, a
+   * power cut may lose the write, but the end of the process does not.
+   */
   saveSessions(rows: readonly SessionState[], options: { readonly isDurable: boolean }): Promise<readonly SessionId[]>;
   /** `refused`: there is no session with that epoch. */
   saveSessionFilters(key: SessionKey, change: FilterChange): Promise<"saved" | "refused" | "rolled-back">;
@@ -173,13 +179,16 @@ export interface SessionStore {
    * is no session with that epoch.
    */
   detachSession(key: SessionKey, end: Omit<StoredConnectionEnd, "principal">): Promise<boolean>;
-  /** Takes a session without connection whose will or end is due, under a new epoch, so that only one node handles it. Undefined for another epoch. */
+  /**
+   * Takes a session without connection whose will or end is due, under a new epoch, so that only one node handles it. Returns undefined if there is no session
+   * with that epoch, or if it has a connection.
+   */
   takeDueSession(key: SessionKey, owner: NodeId | undefined): Promise<StoredSession | undefined>;
   /** Marks the will as published: from then on only the session's end can be due. Returns false if there is no session with that epoch. */
   settleWill(key: SessionKey): Promise<boolean>;
   /** Returns false if there is no session with that epoch. */
   removeSession(key: SessionKey): Promise<boolean>;
-  /** Detaches the sessions whose connection was lost: their owner is no longer a member, or the only process of the store was killed. */
+  /** Detaches the sessions whose connection was lost: their owner is no longer a member, or the store's single process was killed. */
   detachLost(groupId: GroupId): Promise<void>;
   /** The group's session time, in milliseconds; see {@link StoredSession}. */
   findSessionTime(groupId: GroupId): Promise<number>;
@@ -196,9 +205,9 @@ export interface SessionStore {
   findFilterOwner(id: SubscriptionId): Promise<SessionWithFilters | undefined>;
   /** Removes a filter of any node's session, under a new epoch, and notifies the session's owner. Returns false if there is no such filter. */
   removeSessionFilter(id: SubscriptionId): Promise<boolean>;
-  /** Sessions of a group without connection, longest detached first. */
+  /** Sessions that have no connection, longest detached first. */
   listDetached(groupId: GroupId, atMost: number): Promise<readonly SessionKey[]>;
-  /** Number of sessions of a group without connection. Reads one index entry for each. */
+  /** Number of sessions that have no connection. Reads one index entry for each. */
   countDetached(groupId: GroupId): Promise<number>;
 }
 

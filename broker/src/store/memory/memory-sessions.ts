@@ -257,7 +257,7 @@ export class MemorySessions implements SessionStore, ShareStore {
   #keepDueWill(claim: SessionClaim, former: StoredSession, isResumed: boolean): DueWill {
     const dueWill = toDueWill(claim, former, { time: this.#timeOf(claim.groupId), isResumed });
     if (dueWill === undefined) return undefined;
-    if (!claim.mayKeepWill || this.#idsByName.has(nameOf(dueWill))) return "unkept";
+    if (!claim.mayKeepWill || this.#idsByName.has(nameOf(dueWill))) return "unstored";
     this.#add(dueWill);
     return dueWill;
   }

@@ -94,9 +94,9 @@ export class SessionSweeper {
   }
 
   /** Publishes the will that a claim took from the former connection, in the background. If that fails, a sweep retries, if the store keeps the will. */
-  beginWill(dueWill: StoredSession | "unkept", former: StoredSession): void {
-    if (dueWill === "unkept") {
-      void this.#publishUnkept(former);
+  beginWill(dueWill: StoredSession | "unstored", former: StoredSession): void {
+    if (dueWill === "unstored") {
+      void this.#publishUnstored(former);
       return;
     }
     const { groupId } = dueWill;
@@ -109,7 +109,7 @@ export class SessionSweeper {
   }
 
   /** Publishes the will of a former connection that the store no longer has. Never rejects. */
-  async #publishUnkept(former: StoredSession): Promise<void> {
+  async #publishUnstored(former: StoredSession): Promise<void> {
     // No name: the will is due, so the return of its client must not drop it.
     const tried = { bytes: former.will?.length ?? 0, delayMs: 0 };
     const isPublished = await this.#tries.run(tried, () => this.#publishWill(former));

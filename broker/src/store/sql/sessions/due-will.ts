@@ -20,8 +20,8 @@ export async function keepDueWill(
   const time = await findSessionTime(transaction, claim.groupId);
   const dueWill = toDueWill(claim, former, { time, isResumed });
   if (dueWill === undefined) return undefined;
-  if (!claim.mayKeepWill) return "unkept";
-  return (await insertSession(transaction, dueWill)) ? dueWill : "unkept";
+  if (!claim.mayKeepWill) return "unstored";
+  return (await insertSession(transaction, dueWill)) ? dueWill : "unstored";
 }
 
 /** Returns false, and inserts nothing, if there is a row of that name: the claim of a client that has the key of another session's will may come meanwhile. */
