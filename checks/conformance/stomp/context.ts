@@ -101,18 +101,18 @@ export class Context {
 
   /** Sends an ACK or NACK of a MESSAGE, with the headers of the version. */
   settle(peer: Peer, command: "ACK" | "NACK", { message, ...headers }: { message: Frame; transaction?: string }): void {
-    peer.send(command, { ...this.settling(message), ...headers });
+    peer.send(command, { ...this.ackHeaders(message), ...headers });
   }
 
   /** The headers by which an ACK or NACK names a MESSAGE. */
-  settling({ headers }: Pick<Frame, "headers">): Record<string, string> {
+  ackHeaders({ headers }: Pick<Frame, "headers">): Record<string, string> {
     if (this.version === "1.2") return { id: headers["ack"] ?? "" };
     const messageId = { "message-id": headers["message-id"] ?? "" };
     return this.version === "1.0" ? messageId : { ...messageId, subscription: headers["subscription"] ?? "" };
   }
 
-  /** Opens a connection and calls `send`. Returns the ERROR with which the broker then ends the connection. */
-  async refuses(send: (peer: Peer) => void): Promise<Frame> {
+  /** Opens a connection and calls `send`. Returns the ERROR frame with which the broker then ends the connection. */
+  async expectError(send: (peer: Peer) => void): Promise<Frame> {
     const peer = await this.connect();
     send(peer);
     return peer.expectRefused();

@@ -73,7 +73,7 @@ export const connectCases: readonly Case[] = [
     },
   },
   {
-    name: "a client identifier that is too long is refused, and packets after it are not served",
+    name: "a client identifier that is too long is refused, and the broker ignores packets after it",
     v4: ["3.1.3-9", "3.1.4-5", "3.2.2-4", "3.2.2-5"],
     v5: ["3.1.3-8", "3.1.4-6", "3.2.2-6", "3.2.2-7", "4.13.2-1"],
     run: async (context) => {
@@ -178,7 +178,7 @@ export const connectCases: readonly Case[] = [
     },
   },
   {
-    name: "DISCONNECT ends the connection, and packets after it are not served",
+    name: "DISCONNECT ends the connection, and the broker ignores packets after it",
     v4: ["3.14.4-1", "3.14.4-2"],
     v5: ["3.14.4-1", "3.14.4-2"],
     run: async (context) => {

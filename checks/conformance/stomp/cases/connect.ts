@@ -83,7 +83,7 @@ export const connectCases: readonly Case[] = [
     name: "a second CONNECT gets an ERROR",
     covers: { "1.0": ["connect-1"], ...since11("error-1") },
     run: async (context) => {
-      await context.refuses((peer) => peer.send("CONNECT", context.hello));
+      await context.expectError((peer) => peer.send("CONNECT", context.hello));
     },
   },
   {

@@ -49,7 +49,7 @@ export const frameCases: readonly Case[] = [
     covers: { "1.0": ["length-3"], ...since11("length-3", "error-1", "error-2") },
     run: async (context) => {
       const head = `SEND\ndestination:${context.topic}\ncontent-length:2\nreceipt:7\n\n`;
-      const error = await context.refuses((peer) => peer.sendBytes(`${head}long\0`));
+      const error = await context.expectError((peer) => peer.sendBytes(`${head}long\0`));
       expect(error.headers["receipt-id"]).toBe("7");
     },
   },
@@ -67,7 +67,7 @@ export const frameCases: readonly Case[] = [
     covers: { "1.0": ["length-1"], ...since11("length-2") },
     run: async (context) => {
       for (const length of ["-1", "1e1", "0x1", "a", "99999999999999999999"]) {
-        await context.refuses((peer) => peer.send("SEND", { destination: context.topic, "content-length": length }));
+        await context.expectError((peer) => peer.send("SEND", { destination: context.topic, "content-length": length }));
       }
     },
   },
@@ -114,7 +114,7 @@ export const frameCases: readonly Case[] = [
       const undefinedEscapes = ["\\t", "\\x", "\\N", "\\", ...(context.version === "1.1" ? ["\\r"] : [])];
       for (const escape of undefinedEscapes) {
         for (const line of [`a:${escape}`, `${escape}a:b`]) {
-          await context.refuses((peer) => peer.sendBytes(`SEND\ndestination:${context.topic}\n${line}\n\nx\0`));
+          await context.expectError((peer) => peer.sendBytes(`SEND\ndestination:${context.topic}\n${line}\n\nx\0`));
         }
       }
     },
@@ -169,7 +169,7 @@ export const frameCases: readonly Case[] = [
       const commands = ["SUBSCRIBE", "UNSUBSCRIBE", "ACK", "NACK", "BEGIN", "COMMIT", "ABORT", "DISCONNECT"];
       for (const command of commands) {
         const headers = { id: "1", destination: context.topic, transaction: "t", receipt: "body" };
-        const error = await context.refuses((peer) => peer.send(command, headers, "body"));
+        const error = await context.expectError((peer) => peer.send(command, headers, "body"));
         expect(error.headers["receipt-id"]).toBe("body");
       }
       for (const command of ["CONNECT", "STOMP"]) {
@@ -194,7 +194,7 @@ export const frameCases: readonly Case[] = [
     covers: inAll("error-1"),
     run: async (context) => {
       for (const command of ["send", "MESSAGE", "RECEIPT", "PUBLISH", ""]) {
-        await context.refuses((peer) => peer.sendBytes(`${command}\ndestination:${context.topic}\n\n\0`));
+        await context.expectError((peer) => peer.sendBytes(`${command}\ndestination:${context.topic}\n\n\0`));
       }
     },
   },
@@ -203,9 +203,9 @@ export const frameCases: readonly Case[] = [
     covers: inAll("error-1"),
     run: async (context) => {
       for (const line of ["destination", ":value", "a\0b:c"]) {
-        await context.refuses((peer) => peer.sendBytes(`SEND\n${line}\n\n\0`));
+        await context.expectError((peer) => peer.sendBytes(`SEND\n${line}\n\n\0`));
       }
-      await context.refuses((peer) => peer.sendBytes(Buffer.from([...Buffer.from("SEND\na:"), 0xff, 0x0a, 0x0a, 0])));
+      await context.expectError((peer) => peer.sendBytes(Buffer.from([...Buffer.from("SEND\na:"), 0xff, 0x0a, 0x0a, 0])));
     },
   },
   {
@@ -219,7 +219,7 @@ export const frameCases: readonly Case[] = [
         { text: `SEND\n${receipt}${"a:b\n".repeat(10_000)}`, acceptedMax: 4 * 1_000 },
       ];
       for (const one of tooLong) {
-        const error = await context.refuses((peer) => sendTooLong(context, peer, one));
+        const error = await context.expectError((peer) => sendTooLong(context, peer, one));
         expect(error.headers["receipt-id"]).toBe("long");
       }
     },
@@ -229,7 +229,7 @@ export const frameCases: readonly Case[] = [
     covers: { "1.0": ["error-1"], ...since11("limits-1", "send-3") },
     run: async (context) => {
       const head = `SEND\ndestination:${context.topic}\ncontent-length:999999999\nreceipt:1\n\n`;
-      const error = await context.refuses((peer) => peer.sendBytes(head));
+      const error = await context.expectError((peer) => peer.sendBytes(head));
       expect(error.headers["receipt-id"]).toBe("1");
     },
   },

@@ -58,17 +58,17 @@ export const publishCases: readonly Case[] = [
     covers: { "1.0": ["send-1", "error-1"], ...since11("send-1", "send-3", "error-1", "error-2") },
     run: async (context) => {
       for (const other of [{}, { Destination: context.topic }]) {
-        const error = await context.refuses((peer) => peer.send("SEND", { receipt: "none", ...other }, "x"));
+        const error = await context.expectError((peer) => peer.send("SEND", { receipt: "none", ...other }, "x"));
         expect(error.headers["receipt-id"]).toBe("none");
         expect(Number(error.headers["code"])).toBeGreaterThan(100_000);
       }
     },
   },
   {
-    name: "the body of an ERROR has its length and type",
+    name: "an ERROR has the content-length and content-type of its body",
     covers: { "1.0": ["error-1"], "1.2": ["type-2"] },
     run: async (context) => {
-      const { headers, body } = await context.refuses((peer) => peer.send("SEND", {}, "x"));
+      const { headers, body } = await context.expectError((peer) => peer.send("SEND", {}, "x"));
       expect(headers).toMatchObject({ "content-type": "text/plain", "content-length": String(body.length) });
       expect(body.toString()).toContain("destination");
     },
@@ -83,7 +83,7 @@ export const publishCases: readonly Case[] = [
         [{ destination: context.topic, groupId: "nowhere" }, "200211"],
       ] as const;
       for (const [headers, code] of refused) {
-        const error = await context.refuses((peer) => peer.send("SEND", { ...headers, receipt: "r" }, "x"));
+        const error = await context.expectError((peer) => peer.send("SEND", { ...headers, receipt: "r" }, "x"));
         expect(error.headers).toMatchObject({ code, "receipt-id": "r" });
       }
     },
@@ -95,9 +95,9 @@ export const publishCases: readonly Case[] = [
       const peer = await context.connect({ receipt: "none" });
       const id = await context.subscribe(peer, { ack: "client" });
       await peer.ask("SEND", { destination: context.topic }, "1");
-      const settling = context.settling(await peer.next("MESSAGE"));
-      if (context.version !== "1.0") await peer.ask("NACK", settling);
-      await peer.ask("ACK", settling);
+      const ackHeaders = context.ackHeaders(await peer.next("MESSAGE"));
+      if (context.version !== "1.0") await peer.ask("NACK", ackHeaders);
+      await peer.ask("ACK", ackHeaders);
       for (const end of ["COMMIT", "ABORT"]) {
         await peer.ask("BEGIN", { transaction: "t" });
         await peer.ask("SEND", { destination: context.topic, transaction: "t" }, "2");
@@ -123,7 +123,7 @@ export const publishCases: readonly Case[] = [
     },
   },
   {
-    name: "the SENDs of a connection keep their order, with frames of any size between",
+    name: "the events of a connection keep the order of its SEND frames, whatever their sizes",
     covers: { "1.0": ["subscribe-2"], ...since11("message-1") },
     run: async (context) => {
       const peer = await context.subscribed();
@@ -148,7 +148,7 @@ export const publishCases: readonly Case[] = [
     },
   },
   {
-    name: "DISCONNECT is answered after all frames before it, and then the broker closes",
+    name: "the broker answers DISCONNECT after it has handled all earlier frames, then closes the connection",
     covers: { "1.0": ["disconnect-1"], ...since11("disconnect-1") },
     run: async (context) => {
       const subscriber = await context.subscribed();
@@ -160,7 +160,7 @@ export const publishCases: readonly Case[] = [
     },
   },
   {
-    name: "frames after DISCONNECT are not served",
+    name: "the broker ignores frames after DISCONNECT",
     covers: { "1.0": ["disconnect-1"], ...since11("disconnect-2") },
     run: async (context) => {
       const subscriber = await context.subscribed();

@@ -25,7 +25,7 @@ export const subscribeCases: readonly Case[] = [
     name: "a SUBSCRIBE without destination gets an ERROR",
     covers: { "1.0": ["subscribe-1"], ...since11("subscribe-1", "error-2") },
     run: async (context) => {
-      const error = await context.refuses((peer) => peer.send("SUBSCRIBE", { id: "1", receipt: "r" }));
+      const error = await context.expectError((peer) => peer.send("SUBSCRIBE", { id: "1", receipt: "r" }));
       expect(error.headers["receipt-id"]).toBe("r");
     },
   },
@@ -33,7 +33,7 @@ export const subscribeCases: readonly Case[] = [
     name: "a SUBSCRIBE without id gets an ERROR",
     covers: since11("subscribe-2", "subscribe-1"),
     run: async (context) => {
-      await context.refuses((peer) => peer.send("SUBSCRIBE", { destination: context.topic }));
+      await context.expectError((peer) => peer.send("SUBSCRIBE", { destination: context.topic }));
     },
   },
   {
@@ -83,7 +83,7 @@ export const subscribeCases: readonly Case[] = [
       ] as const;
       for (const [headers, code] of refused) {
         const order = { id: "1", destination: context.topic, receipt: "r", ...headers };
-        const error = await context.refuses((peer) => peer.send("SUBSCRIBE", order));
+        const error = await context.expectError((peer) => peer.send("SUBSCRIBE", order));
         expect(error.headers).toMatchObject({ code, "receipt-id": "r" });
       }
     },
@@ -171,8 +171,8 @@ export const subscribeCases: readonly Case[] = [
     name: "UNSUBSCRIBE without id, or with one that is not in use, gets an ERROR",
     covers: { "1.0": ["unsubscribe-1"], ...since11("unsubscribe-1", "error-2") },
     run: async (context) => {
-      await context.refuses((peer) => peer.send("UNSUBSCRIBE", { receipt: "r" }));
-      const error = await context.refuses((peer) => peer.send("UNSUBSCRIBE", { id: "none", receipt: "r" }));
+      await context.expectError((peer) => peer.send("UNSUBSCRIBE", { receipt: "r" }));
+      const error = await context.expectError((peer) => peer.send("UNSUBSCRIBE", { id: "none", receipt: "r" }));
       expect(error.headers["receipt-id"]).toBe("r");
     },
   },
@@ -244,7 +244,7 @@ export const subscribeCases: readonly Case[] = [
     covers: { "1.0": ["ack-1"], ...since11("ack-1", "ack-2", "error-1", "error-2") },
     run: async (context) => {
       const foreign = { id: "9-nothing", "message-id": "nothing", subscription: "1", receipt: "r" };
-      const error = await context.refuses((peer) => {
+      const error = await context.expectError((peer) => {
         peer.send("SUBSCRIBE", { id: "1", destination: context.topic, ack: "client" });
         peer.send("ACK", foreign);
       });
@@ -257,10 +257,10 @@ export const subscribeCases: readonly Case[] = [
     run: async (context) => {
       const commands = context.version === "1.0" ? ["ACK"] : ["ACK", "NACK"];
       for (const command of commands) {
-        for (const name of Object.keys(context.settling({ headers: {} }))) {
+        for (const name of Object.keys(context.ackHeaders({ headers: {} }))) {
           const peer = await context.subscribed({ ack: "client" });
           await context.publish("x");
-          const { [name]: _, ...rest } = context.settling(await peer.next("MESSAGE"));
+          const { [name]: _, ...rest } = context.ackHeaders(await peer.next("MESSAGE"));
           peer.send(command, rest);
           await peer.expectRefused();
         }
@@ -275,8 +275,8 @@ export const subscribeCases: readonly Case[] = [
         const peer = await context.subscribed({ ack: "client" });
         await peer.ask("SUBSCRIBE", { id: "other", destination: `${context.topic}/other`, ack: "client" });
         await context.publish("x");
-        const settling = context.settling(await peer.next("MESSAGE"));
-        peer.send("ACK", { ...settling, subscription });
+        const ackHeaders = context.ackHeaders(await peer.next("MESSAGE"));
+        peer.send("ACK", { ...ackHeaders, subscription });
         await peer.expectRefused();
       }
     },

@@ -137,7 +137,7 @@ export const transactionCases: readonly Case[] = [
         ["SEND", { transaction: "none", destination: context.topic }],
       ] as const;
       for (const [command, headers] of frames) {
-        const error = await context.refuses((peer) => peer.send(command, { ...headers, receipt: "r" }));
+        const error = await context.expectError((peer) => peer.send(command, { ...headers, receipt: "r" }));
         expect(error.headers["receipt-id"]).toBe("r");
       }
     },
@@ -150,8 +150,8 @@ export const transactionCases: readonly Case[] = [
       for (const command of commands) {
         const peer = await context.subscribed({ ack: "client" });
         await context.publish("x");
-        const settling = context.settling(await peer.next("MESSAGE"));
-        peer.send(command, { ...settling, transaction: "none", receipt: "r" });
+        const ackHeaders = context.ackHeaders(await peer.next("MESSAGE"));
+        peer.send(command, { ...ackHeaders, transaction: "none", receipt: "r" });
         expect((await peer.expectRefused()).headers["receipt-id"]).toBe("r");
       }
     },
