@@ -48,7 +48,7 @@ it.each([
   { order: "test", body: "{}", answer: { status: 503, body: { code: 200_300 } } },
   { order: "redeliver", body: '{"all":true}', answer: { status: 200, body: { events: 0, letters: { left: 1 } } } },
 ])(
-  "when the broker stops, a running order $order whose receiver hangs ends, and the caller gets an answer",
+  "a broker that stops ends a running order $order whose receiver hangs, and answers the caller",
   async ({ order, body, answer }) => {
     using folder = createTempFolder();
     await using receiver = await startReceiver();

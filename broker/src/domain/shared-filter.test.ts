@@ -14,7 +14,7 @@ it.each([
   expect(parseSharedFilter(text)).toEqual(expected);
 });
 
-it.each(["$share/", "$share/a", "$share//b", "$share/+/b", "$share/a#/b", "$share/a+b/c"])("refuses %s", (text) => {
+it.each(["$share/", "$share/a", "$share//b", "$share/+/b", "$share/a#/b", "$share/a+b/c"])("refuses the filter %s", (text) => {
   expect(() => parseSharedFilter(text)).toThrow(expect.objectContaining({ code: 100109 }));
 });
 

@@ -206,7 +206,7 @@ function testVanished(store: () => Store): void {
       expect(await find(sequence, block)).toBeUndefined();
     expect(await find(4, 4, otherGroup)).toBeUndefined();
   });
-  it("forgets the oldest removed batches above the limit", async () => {
+  it("keeps only the newest removed batches if a rollback removes more than the limit", async () => {
     const batches = Array.from({ length: vanishedBatchesMax + 1 }, (_, index) =>
       batchOf(alpha, { block: 2, index, sequence: index + 1, count: 1, events: new Uint8Array() }),
     );

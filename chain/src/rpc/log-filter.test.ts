@@ -6,7 +6,7 @@ import { encodeCall, NOWHERE, PLAIN_TOPIC, Yardstick } from "../testing/yardstic
 import { sendAndWait } from "../testing/client.ts";
 
 describe("eth_getLogs", () => {
-  it("refuses an answer or a filter over its limit, and returns an answer at the limit; a polled filter answers the first blocks", async () => {
+  it("refuses an answer or a filter over its limit, and returns an answer at the limit; eth_getFilterChanges returns more logs in several answers", async () => {
     const yardstick = await Yardstick.create(await startEmbedded());
     const emit = (count: number) =>
       sendAndWait(yardstick.client, {

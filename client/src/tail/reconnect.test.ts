@@ -72,7 +72,7 @@ it("a tail with the place of an earlier tail continues there, and calls onResync
   expect(resyncs).toEqual(["@0"]);
 });
 
-it("onReconnect gets the reason for the end of the present connection, not the broker's reason for the end of an earlier one", async () => {
+it("onReconnect gets the reason why the last connection ended, not the reason that the broker gave for an earlier one", async () => {
   const end = 'event: end\ndata: {"reason":"stopping"}\n\n';
   const answers = [new Response(`id: @0\n${end}`, { headers }), stream("2cf24dba-1-1"), stream("2cf24dba-2-2")];
   const fetch: typeof globalThis.fetch = async () => answers.shift() ?? new Response(null, { status: 404 });

@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => engine.stop());
 
-it("finds the match after 300 events that do not match, and pauses for other work meanwhile", async () => {
+it("finds the match after 300 events that do not match, and yields to other work meanwhile", async () => {
   await engine.publishMany("many", 300);
   await engine.publish("one/more", "text");
   let now = 0;

@@ -164,7 +164,7 @@ it("ends orders once the key of their admin is revoked, even while they wait for
 
 const change = (topic: string): OrderCall => ({ order: { kind: "change", change: { topic } }, isDryRun: false });
 
-it("refuses to change a subscription's filter to a pattern that covers topics to which its owner may not subscribe", async () => {
+it("refuses to change a subscription to a filter with topics that its owner may not subscribe to", async () => {
   const rule = { effect: "allow", actions: ["subscribe"], filter: "a" } as const;
   roles.set("only a", [rule]);
   const { calls, operator } = engine.running;

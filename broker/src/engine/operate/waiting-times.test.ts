@@ -35,7 +35,7 @@ it("finds the block time of each entry's oldest waiting event in one read per bl
   expect(asked).toEqual([5, 7]);
 });
 
-it("asks for at most 32 blocks, those with the lowest positions", async () => {
+it("asks the chain for the times of at most 32 blocks, the oldest ones", async () => {
   const blocks = Array.from({ length: 500 }, (_, index) => 500 - index);
   const found = await find([...blocks, ...blocks].map((block) => at(block)));
   expect(asked).toEqual(Array.from({ length: 32 }, (_, index) => index + 1));

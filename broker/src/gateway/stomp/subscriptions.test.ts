@@ -246,7 +246,7 @@ it("ends the connection whose durable subscription another connection resumes", 
   expect(await bodies(second, 1)).toEqual(["1"]);
 });
 
-it("starts at OFFSET_FIRST, after an event, or at OFFSET_LAST, as the header eventId says", async () => {
+it("starts after the event that the header eventId names, or at OFFSET_FIRST or OFFSET_LAST", async () => {
   const port = await start();
   const [first = ""] = await publish(port, "1", "2", "3");
   const client = await RawClient.connect(port);

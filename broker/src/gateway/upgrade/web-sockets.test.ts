@@ -183,7 +183,7 @@ describe("a request for a WebSocket connection is refused", () => {
   it.each([
     ["from a foreign page", { origin: "http://evil.example" }],
     ["for a foreign host", { headers: { host: "evil.example" } }],
-  ])("%s, as any other request is", async (_, options) => {
+  ])("%s, with the same error as any other request", async (_, options) => {
     await using server = await serveEcho();
     const refusal = await refusalOf(new WebSocket(server.address, ["echo"], options));
     expect(refusal).toEqual([403, expect.objectContaining({ code: 100_703 })]);

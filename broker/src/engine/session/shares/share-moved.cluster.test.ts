@@ -12,7 +12,7 @@ async function attach(cluster: TestCluster, node: number, peer: RecordingPeer): 
   return cluster.run(cluster.node(node).broker.attach({ ...request, ...rest }, peer));
 }
 
-it("a client that moves to another node gets its QoS 2 event of a share, even if that node does not know the event's block yet", async () => {
+it("resends a share's QoS 2 event to a client that moves to another node, even if that node has not seen the event's block yet", async () => {
   const cluster = await TestCluster.start(2);
   onTestFinished(() => cluster.stopAll());
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));

@@ -321,7 +321,7 @@ async function run({ qos, begin: placed, steps, delaysMs }: History) {
 }
 
 it(
-  "delivers each event to one member at a time, and leaves none waiting or lost, whichever nodes the members connect to and however the nodes fail",
+  "delivers each event of a share to one member at a time, and loses none, while members move between nodes and nodes fail",
   async () => {
     await fc.assert(
       fc.asyncProperty(history, async (one) => {

@@ -166,7 +166,7 @@ test("finds a batch if the endpoint refuses larger parts in unknown words", asyn
   provider.current = passAll;
 });
 
-test("looks for a batch in fewer blocks after each failure, and never in as many again", async () => {
+test("searches half as many blocks after each failure, and never more again in the same search", async () => {
   refuseOver(2, "nobody may have that");
   const range = { from: 1, to: await ledger.finalBlockNumber(unaborted) };
   const unknown = { address: committed[0]?.address ?? "0x", firstSequence: count + 1 } as const;

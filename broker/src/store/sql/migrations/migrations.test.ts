@@ -29,7 +29,7 @@ describe.runIf(hasPostgres)(titleOf("migrations of PostgreSQL"), () => {
   };
   testMigrations(createBackend);
 
-  it("replaces a count maintained by triggers with a view that nodes of the earlier version can read", async () => {
+  it("removes the triggers that counted subscriptions, and keeps the count as a view for nodes of the earlier version", async () => {
     const backend = await createBackend();
     await using database = closing(await backend.open());
     await migrate(database.open, backend, 3);
