@@ -56,7 +56,7 @@ describe.each(["tcp", "websocket"] as const)("over %s", (transport) => {
     const context = createContext(transport);
     await running().client.open(context.topic);
     await context.publish("to an open topic");
-    const error = await context.refuses((peer) => peer.send("SEND", { destination: `${context.topic}/new` }, "x"));
+    const error = await context.expectError((peer) => peer.send("SEND", { destination: `${context.topic}/new` }, "x"));
     expect(error.headers["code"]).toBe("100101");
     context.close();
   });

@@ -33,7 +33,14 @@ export function startNodes({ data, logs, ports, register, database, chain }) {
     };
     const restartCommand = writeScript(join(data, `${name}.sh`), settings);
     const spawnOptions = { env: { ...environmentWithoutSettings(), ...settings } };
-    const part = new Part(name, { command: process.execPath, args: [main], logs, register, spawnOptions, restartCommand });
+    const part = new Part(name, {
+      command: process.execPath,
+      args: [main],
+      logs,
+      register,
+      spawnOptions,
+      restartCommand,
+    });
     return { part, url: `http://127.0.0.1:${port}` };
   });
 }

@@ -41,7 +41,9 @@ const certificate = z.strictObject({
   roles: z.array(z.string()).min(1),
 });
 
-const ownerName = z.string().refine(isOwnerName, "a principal is a name such as shop, or tenant and name such as acme/shop");
+const ownerName = z
+  .string()
+  .refine(isOwnerName, "a principal is a name such as shop, or tenant and name such as acme/shop");
 const amount = z.int().min(1).max(1_000_000_000);
 const quota = z.strictObject({
   publishesPerSecond: amount.optional(),

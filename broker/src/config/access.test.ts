@@ -163,7 +163,11 @@ describe("access.certificates", () => {
   it.each([
     ["with the same name twice", [holder, holder], 'certificates[1].name: "DNS:a.example" is there twice'],
     ["with an unknown role", [{ ...holder, roles: ["x"] }], 'certificates[0].roles: there is no role "x"'],
-    ["with a name that does not say its kind", [{ ...holder, name: "a.example" }], "a name begins with its kind, such as DNS:"],
+    [
+      "with a name that does not say its kind",
+      [{ ...holder, name: "a.example" }],
+      "a name begins with its kind, such as DNS:",
+    ],
     ["with the principal anonymous", [{ ...holder, principal: "anonymous" }], "gives no credential"],
     ["with a plus in the principal", [{ ...holder, principal: "a+" }], "1 to 64 letters"],
     ["with a slash in the principal", [{ ...holder, principal: "b/a" }], "1 to 64 letters"],

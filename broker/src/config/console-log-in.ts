@@ -38,7 +38,14 @@ export const consoleLogIn = z.strictObject({
   clientId: z.string().min(1).max(256),
   clientSecretFile: z.string().min(1).optional(),
   scopes: z
-    .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/, "a scope is 1 to 256 visible ASCII characters, without quotation marks and backslashes"))
+    .array(
+      z
+        .string()
+        .regex(
+          /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/,
+          "a scope is 1 to 256 visible ASCII characters, without quotation marks and backslashes",
+        ),
+    )
     .refine((scopes) => scopes.includes("openid"), "scopes must contain openid")
     .default(["openid"]),
   parameters: z
@@ -48,7 +55,14 @@ export const consoleLogIn = z.strictObject({
     })
     .default({}),
   origins: z
-    .array(z.string().refine(isSafeOrigin, "an origin is a URL without a path, such as https://events.example.org; http is allowed for this machine only"))
+    .array(
+      z
+        .string()
+        .refine(
+          isSafeOrigin,
+          "an origin is a URL without a path, such as https://events.example.org; http is allowed for this machine only",
+        ),
+    )
     .min(1)
     .max(originsMax),
 });
@@ -62,7 +76,9 @@ interface Issuer {
 export function findLogInProblems({ issuer, logIn }: Issuer, others: readonly Issuer[]): readonly string[] {
   if (logIn === undefined) return [];
   return [
-    ...(isSafeUrl(issuer) ? [] : ["the issuer must be an https URL without a password, or an http URL of this machine"]),
+    ...(isSafeUrl(issuer)
+      ? []
+      : ["the issuer must be an https URL without a password, or an http URL of this machine"]),
     ...(others.some((other) => other.logIn?.name === logIn.name)
       ? [`another log-in has the name ${quote(logIn.name)}`]
       : []),

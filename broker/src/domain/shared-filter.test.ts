@@ -14,9 +14,12 @@ it.each([
   expect(parseSharedFilter(text)).toEqual(expected);
 });
 
-it.each(["$share/", "$share/a", "$share//b", "$share/+/b", "$share/a#/b", "$share/a+b/c"])("refuses the filter %s", (text) => {
-  expect(() => parseSharedFilter(text)).toThrow(expect.objectContaining({ code: 100109 }));
-});
+it.each(["$share/", "$share/a", "$share//b", "$share/+/b", "$share/a#/b", "$share/a+b/c"])(
+  "refuses the filter %s",
+  (text) => {
+    expect(() => parseSharedFilter(text)).toThrow(expect.objectContaining({ code: 100109 }));
+  },
+);
 
 it("refuses a share without a filter, or with a malformed filter", () => {
   expect(() => parseSharedFilter("$share/a/")).toThrow(expect.objectContaining({ code: 100103 }));

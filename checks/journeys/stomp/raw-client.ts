@@ -35,11 +35,11 @@ export class RawClient implements StompClient {
   }
 
   ack({ headers }: Message): void {
-    this.#connected.send("ACK", this.#context.settling({ headers }));
+    this.#connected.send("ACK", this.#context.ackHeaders({ headers }));
   }
 
   nack({ headers }: Message): void {
-    this.#connected.send("NACK", this.#context.settling({ headers }));
+    this.#connected.send("NACK", this.#context.ackHeaders({ headers }));
   }
 
   begin(transaction: string): void {

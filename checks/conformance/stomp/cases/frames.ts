@@ -67,7 +67,9 @@ export const frameCases: readonly Case[] = [
     covers: { "1.0": ["length-1"], ...since11("length-2") },
     run: async (context) => {
       for (const length of ["-1", "1e1", "0x1", "a", "99999999999999999999"]) {
-        await context.expectError((peer) => peer.send("SEND", { destination: context.topic, "content-length": length }));
+        await context.expectError((peer) =>
+          peer.send("SEND", { destination: context.topic, "content-length": length }),
+        );
       }
     },
   },
@@ -205,7 +207,9 @@ export const frameCases: readonly Case[] = [
       for (const line of ["destination", ":value", "a\0b:c"]) {
         await context.expectError((peer) => peer.sendBytes(`SEND\n${line}\n\n\0`));
       }
-      await context.expectError((peer) => peer.sendBytes(Buffer.from([...Buffer.from("SEND\na:"), 0xff, 0x0a, 0x0a, 0])));
+      await context.expectError((peer) =>
+        peer.sendBytes(Buffer.from([...Buffer.from("SEND\na:"), 0xff, 0x0a, 0x0a, 0])),
+      );
     },
   },
   {
