@@ -25,7 +25,7 @@ it("findFreePorts(3) reserves three consecutive ports: the next call gives a por
   expect(await findFreePort()).toBeGreaterThanOrEqual(first + 3);
 });
 
-/** Loads the module anew, with a state of its own as in another process: a different query string makes it a different module. */
+/** Loads the module again, with a state of its own as in another process: a different query string makes it a different module. */
 async function loadForProcess(): Promise<typeof FreePort> {
   processes += 1;
   return import(`${import.meta.dirname}/free-port.ts?process=${processes}`);

@@ -33,7 +33,7 @@ async function setTime(url, seconds) {
   if (error !== undefined) throw new Error(`the chain's clock cannot be set: ${error.message}`);
 }
 
-/** Anvil creates its first block anew at each start, and does not save the time of that block. With another time, it would be another chain. */
+/** Anvil creates a new first block at each start, and does not save the time of that block. With another time, it would be another chain. */
 function readGenesisTime(file) {
   if (!existsSync(file)) {
     mkdirSync(dirname(file), { recursive: true });

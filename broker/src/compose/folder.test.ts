@@ -98,7 +98,7 @@ it("refuses a folder that has the store's log but no store, and suggests moving 
   writeFileSync(join(path, "store.sqlite-wal"), "log");
   const refused = checkDataFolder(folder, configOf({}));
   await expect(refused).rejects.toThrow(
-    /without subscriptions, only move store\.sqlite-wal away\. Nothing was changed/,
+    /without subscriptions, move only store\.sqlite-wal away\. Nothing was changed/,
   );
 });
 

@@ -124,7 +124,7 @@ function warnOfHead(folder: DataFolder, logger: Logger): void {
   const { status } = readHeadFile(chainFile(folder));
   if (status === "whole" || status === "missing") return;
   logger.warn(
-    status === "damaged" ? "chain's head file damaged, made anew with the next block" : "chain accepted as it is",
+    status === "damaged" ? "chain's head file damaged, the next block will write a new one" : "chain accepted as it is",
     {
       file: headFileOf(chainFile(folder)),
     },
@@ -188,7 +188,7 @@ function withoutStore(folder: DataFolder): string {
   return [
     `${file} is missing or empty, and ${basename(file)}-wal beside it holds the newest subscriptions: SQLite would delete them.`,
     `Move ${basename(file)}-wal away, and put ${basename(file)} of a backup in its place: see docs/backup.md#repair.`,
-    `To build the store anew from the chain, without subscriptions, only move ${basename(file)}-wal away. ${nothingChanged}`,
+    `To rebuild the store from the chain, without subscriptions, move only ${basename(file)}-wal away. ${nothingChanged}`,
   ].join(" ");
 }
 

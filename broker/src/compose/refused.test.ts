@@ -350,7 +350,7 @@ it("warns of a damaged head file, and has written it again after a clean stop", 
   const warnings: string[] = [];
   const server = await start(folder, {}, { ...silentLogger, warn: (message) => void warnings.push(message) });
   await server.stop();
-  expect(warnings).toContain("chain's head file damaged, made anew with the next block");
+  expect(warnings).toContain("chain's head file damaged, the next block will write a new one");
   expect(contentsOf(folder)[head]).toBe(whole);
 });
 

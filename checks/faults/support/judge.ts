@@ -39,7 +39,7 @@ export interface Judged {
 export interface Excuses {
   /** The end of the chain may be missing: chain, head file and store are all from an earlier time. */
   readonly mayBeEarlier: boolean;
-  /** The chain may begin anew: chain, head file and store are all gone. */
+  /** A new chain may begin: chain, head file and store are all gone. */
   readonly mayBeginAnew: boolean;
   readonly mayForgetSubscriptions: boolean;
   /** Blocks of the chain may be damaged. */

@@ -80,7 +80,7 @@ it("binds the rules of an owner's only key once, for its callers and for the own
   expect(allowed()).toEqual(["subscribe"]);
 });
 
-it("makes an owner's rules anew when its keys have other roles, or a role has changed", async () => {
+it("computes an owner's rules again when the roles of its keys change, or the rules of a role", async () => {
   const found = [allowed()];
   await insert("new", ["writer", "reader"]);
   await later();

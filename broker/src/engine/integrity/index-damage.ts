@@ -1,6 +1,6 @@
 /** What an operator can do about damage that the chain cannot repair. */
 export const indexRemedy =
-  "Start the broker again, which builds the index anew where its tables do not fit each other. If the damage stays, repair it with store.sqlite of " +
+  "Start the broker again: it rebuilds the index if its tables contradict each other. If the damage stays, repair it with store.sqlite of " +
   "a backup, as docs/backup.md#repair says, or restore the database";
 
 /** Known damage of a group's index that could not be repaired from the chain. */

@@ -81,7 +81,7 @@ export class Scrubber {
       if (current === undefined) {
         leftMs = soonMs;
       } else if (leftMs === 0 || current !== scrubbedEpoch) {
-        // Once it is this node's turn, again or anew, it scrubs soon: it knows nothing of damage that another node found.
+        // Once it is this node's turn, it scrubs soon: it does not know of damage that another node found.
         scrubbedEpoch = current;
         leftMs = (await this.#scrub(signal)) ? scrubPeriodMs : soonMs;
       }

@@ -65,7 +65,7 @@ export class RetainedEvents {
     return this.#scans.length === 0;
   }
 
-  /** Adds the retained events of a filter up to a position. If some are still pending, the filter begins anew, so that a client cannot pile up work. */
+  /** Adds the retained events of a filter up to a position. If some are still pending, the filter starts over, so that a client cannot pile up work. */
   add(filter: TopicFilter, upTo: Position): void {
     this.resume({ filter, upTo, given: undefined });
   }
@@ -84,7 +84,7 @@ export class RetainedEvents {
     this.#scans = this.#scans.filter((scan) => scan.filter !== filter);
   }
 
-  /** Call it when a reorg has removed the events after `to`. Earlier events may be retained again, so places are read anew. */
+  /** Call it when a reorg has removed the events after `to`. Earlier events may be retained again, so the broker reads places again. */
   rollBack(to: Position): void {
     for (const scan of this.#scans) {
       if (scan.upTo > to) scan.upTo = to;

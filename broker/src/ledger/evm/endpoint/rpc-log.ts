@@ -25,7 +25,7 @@ export function isLogList(value: unknown): value is readonly RpcLog[] {
 export function inOrder(logs: readonly RpcLog[]): readonly RpcLog[] {
   const places = placesOf(logs.filter(({ transactionIndex }) => !isHex(transactionIndex)));
   const transactionOf = (log: RpcLog): number => Number(log.transactionIndex ?? places.get(log.transactionHash) ?? 0);
-  /** By transaction before the index of the log: on some chains, that index begins anew with each transaction. */
+  /** By transaction before the index of the log: on some chains, that index starts at 0 in each transaction. */
   const compare = (one: RpcLog, other: RpcLog): number =>
     Number(one.blockNumber) - Number(other.blockNumber) ||
     transactionOf(one) - transactionOf(other) ||

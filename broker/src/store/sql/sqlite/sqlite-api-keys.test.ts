@@ -142,14 +142,14 @@ it("prunes 5,000 keys in less than 80 times the time if it must keep the latest 
 it("names the remedy for a damaged file of keys", async () => {
   const file = temporaryFile();
   writeFileSync(file, "no database".repeat(1_000));
-  await expect(createSqliteApiKeys(file).start()).rejects.toThrow("create every key anew");
+  await expect(createSqliteApiKeys(file).start()).rejects.toThrow("create every key again");
   rmSync(file);
   const keys = createSqliteApiKeys(file);
   await keys.start();
   await keys.stop();
   const bytes = readFileSync(file);
   writeFileSync(file, bytes.fill(0xff, bytes.length / 4));
-  await expect(createSqliteApiKeys(file).start()).rejects.toThrow("create every key anew");
+  await expect(createSqliteApiKeys(file).start()).rejects.toThrow("create every key again");
 });
 
 it("reports a file that is damaged while it is open", async () => {
@@ -160,9 +160,9 @@ it("reports a file that is damaged while it is open", async () => {
   await keys.insertApiKey(apiKeyOf(1), 10);
   expect(faults).toEqual([]);
   writeFileSync(file, readFileSync(file).fill(0xff));
-  await expect(keys.listApiKeys(0)).rejects.toThrow("create every key anew");
-  expect(faults).toEqual([expect.stringContaining("create every key anew")]);
-  await expect(keys.stop()).rejects.toThrow("create every key anew");
+  await expect(keys.listApiKeys(0)).rejects.toThrow("create every key again");
+  expect(faults).toEqual([expect.stringContaining("create every key again")]);
+  await expect(keys.stop()).rejects.toThrow("create every key again");
 });
 
 const rules = [{ effect: "allow", actions: ["publish"], filter: "a" }] as const;

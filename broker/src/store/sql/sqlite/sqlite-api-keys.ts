@@ -104,6 +104,6 @@ async function checkSame(file: string, opened: Pick<Stats, "dev" | "ino">): Prom
 
 /** The error for a damaged file of keys. The remedy differs from that of a store: the chain cannot restore keys. */
 function toDamage(cause: unknown, description: string): StoreError {
-  const remedy = "restore it from a backup, or move it away, start again, and create every key anew";
+  const remedy = "restore it from a backup, or move it away, start again, and create every key again";
   return new StoreError("corrupt", `${description} is damaged: ${remedy}`, cause);
 }
