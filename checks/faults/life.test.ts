@@ -237,7 +237,7 @@ describe("a start that fails", () => {
     "a start with a %s that is not a database fails and names the file",
     async (name) => {
       using folder = createTempFolder();
-      writeFileSync(join(folder.path, name), "this is no database ".repeat(1000));
+      writeFileSync(join(folder.path, name), "this is not a database ".repeat(1000));
       await expect(startLocalBroker({ dataDir: folder.path, log: [] })).rejects.toThrow(name);
     },
   );

@@ -95,7 +95,7 @@ export function readRest(answer: HttpAnswer): Outcome {
   return { isGood: false, code: value.code, message: value.message };
 }
 
-/** Reads a JSON-RPC answer to the request with id "1". @throws Error if it is no response to that request. */
+/** Reads a JSON-RPC answer to the request with id "1". @throws Error if it is not a response to that request. */
 export function readRpc(answer: HttpAnswer): Outcome {
   // `jsonrpc` and `id` are checked; the members of `error` are trusted.
   const response = answer.json() as { jsonrpc?: unknown; id?: unknown; result?: unknown; error?: RpcError };

@@ -157,7 +157,7 @@ class RecordingReceiver implements Receiver {
     try {
       for await (const chunk of message) chunks.push(chunk as Buffer); // No encoding is set, so chunks are buffers.
     } catch {
-      return; // The broker closed the connection before the whole body arrived: this is no attempt.
+      return; // The broker closed the connection before the whole body arrived: this is not an attempt.
     }
     if (message.url?.startsWith(this.#path) !== true) {
       response.writeHead(404).end();

@@ -100,7 +100,7 @@ describe("stele doctor", () => {
     expect(findings).toContainEqual({ check: "admin", status: "ok", detail: "this caller may use the admin API" });
   });
 
-  it("stele doctor reports an address of the settings that is no URL, besides its other findings", async () => {
+  it("stele doctor reports an address of the settings that is not a URL, besides its other findings", async () => {
     const config = configOf("host.json", { host: "999.1.1.1", allowAnonymous: true });
     const { code, findings } = await examine(["--config", config], { STELE_URL: "" });
     expect(code).toBe(1);
@@ -109,7 +109,7 @@ describe("stele doctor", () => {
     );
   });
 
-  it("stele doctor reports an operators' address of the settings that is no URL, besides its other findings", async () => {
+  it("stele doctor reports an operators' address of the settings that is not a URL, besides its other findings", async () => {
     const port = Number(new URL(running().broker.url).port);
     const config = configOf("admin.json", { port, adminHost: "999.1.1.1", adminPort: 8081, allowAnonymous: true });
     const { code, findings } = await examine(["--config", config], { STELE_URL: "" });

@@ -63,7 +63,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await form.getByLabel("Topic").fill("orders/it's new");
     await form.getByRole("textbox", { name: "Content" }).fill('{"order": 12345678901234567890, "by":');
     await form.getByLabel("The content is JSON").check();
-    await form.getByText("The content is no JSON.").waitFor();
+    await form.getByText("The content is not JSON.").waitFor();
     expect(await form.getByRole("button", { name: "Publish" }).isDisabled()).toBe(true);
     await form.getByRole("textbox", { name: "Content" }).fill('{"order": 12345678901234567890, "by": "$USER"}');
     await form.getByRole("button", { name: "Publish" }).click();

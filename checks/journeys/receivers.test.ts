@@ -107,7 +107,7 @@ describe.each(commands.filter(({ canRun }) => canRun))("the receiver in $name", 
     expect(receiver.lines()).toEqual(sent);
   });
 
-  it("the receiver accepts an event whose content is no text, so that later events come", async () => {
+  it("the receiver accepts an event whose content is not text, so that later events come", async () => {
     const secret = createSecret();
     const { client, broker } = running();
     const receiver = start(command, secret);

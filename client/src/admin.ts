@@ -115,7 +115,7 @@ export class AdminClient {
   readonly #retries: number;
   readonly #groupId: string | undefined;
 
-  /** @throws TypeError if an address is no URL of http or https, or has a user name or a password. */
+  /** @throws TypeError if an address is not a URL of http or https, or has a user name or a password. */
   constructor(options: SteleOptions) {
     this.#transport = new HttpTransport(options);
     this.#retries = options.retries ?? retriesDefault;

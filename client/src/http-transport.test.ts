@@ -38,7 +38,7 @@ describe("a client", () => {
     expect(requests).toHaveLength(1);
   });
 
-  it("does not retry after a redirect to an address that is no URL", async () => {
+  it("does not retry after a redirect to an address that is not a URL", async () => {
     const { requests, fetch } = answering(() => new Response(null, { status: 302, headers: { location: "http://[" } }));
     const call = new Stele({ url, fetch, retries: 1 }).exist("t");
     await expect(call).rejects.toThrow("redirects to another address");
@@ -229,7 +229,7 @@ describe("a client", () => {
     ["getEvent", (stele) => stele.getEvent("e")],
     ["a list for operators", (stele) => stele.admin.subscriptions().next()],
     ["an admin call", (stele) => stele.admin.figures()],
-  ])("throws SteleError if a server that is no broker answers %s with other JSON", async (_what, call) => {
+  ])("throws SteleError if a server that is not a broker answers %s with other JSON", async (_what, call) => {
     for (const body of [{ jsonrpc: "2.0", id: 0, result: null }, []]) {
       const { fetch } = answering((request) => Response.json(request.url.endsWith("/jsonrpc") ? body : [body]));
       await expect(call(new Stele({ url, fetch }))).rejects.toMatchObject({ name: "SteleError", retry: false });
@@ -312,7 +312,7 @@ describe("a client", () => {
   });
 
   it.each(["https://me:pa#secret@host", "me:secret@host"])(
-    "leaves the password of %s, which is no http URL, out of its error",
+    "leaves the password of %s, which is not an http URL, out of its error",
     async (name) => {
       const create = async () => new Stele({ url: name });
       const error: unknown = await create().catch((thrown: unknown) => thrown);

@@ -38,7 +38,7 @@ export class HttpTransport {
   readonly #options: SteleOptions;
   readonly #fetch: typeof fetch;
 
-  /** @throws TypeError if an address is no URL of http or https, or has a user name or a password. */
+  /** @throws TypeError if an address is not a URL of http or https, or has a user name or a password. */
   constructor(options: SteleOptions) {
     this.base = toBase(options.url);
     this.adminBase = toBase(options.adminUrl ?? options.url);
@@ -241,7 +241,7 @@ function explain(cause: unknown): string {
   if (!isRecord(cause)) return "";
   const { name, code } = cause;
   if (typeof code === "string" && plainCodes.test(code)) return ": it speaks HTTP, not HTTPS";
-  // undici's error for an answer that is no HTTP. Only some versions of undici give it a code.
+  // undici's error for an answer that is not HTTP. Only some versions of undici give it a code.
   return name === "HTTPParserError" ? ": it does not speak HTTP; is this the port of another protocol?" : "";
 }
 

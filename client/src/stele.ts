@@ -40,7 +40,7 @@ export class Stele {
   readonly #retries: number;
   #admin: AdminClient | undefined;
 
-  /** @throws TypeError if an address is no URL of http or https, or has a user name or a password. */
+  /** @throws TypeError if an address is not a URL of http or https, or has a user name or a password. */
   constructor(options: SteleOptions) {
     this.#options = options;
     this.#transport = new HttpTransport(options);
@@ -85,7 +85,7 @@ export class Stele {
     for (let pageIndex = 0; ; pageIndex += 1) {
       const { topicInfoList, total } = await this.list({ ...options, pageIndex, pageSize: pageSizeMax });
       yield* topicInfoList; // It may be empty before the last page: `total` counts topics that the caller may not read.
-      if (!((pageIndex + 1) * pageSizeMax < total)) return; // So an answer without `total`, which is no broker's, is the last one too.
+      if (!((pageIndex + 1) * pageSizeMax < total)) return; // So an answer without `total`, which is not a broker's, is the last one too.
     }
   }
 

@@ -29,7 +29,7 @@ describe("types of the client", () => {
       expectTypeOf(stele.publish).parameter(1).toEqualTypeOf<string | ArrayBuffer | ArrayBufferView | object>();
       expectTypeOf(stele.exist("t")).resolves.toBeBoolean();
       expectTypeOf(stele.getEvent("e")).resolves.toEqualTypeOf<ReceivedEvent>();
-      // @ts-expect-error A number is no content: it could mean text or JSON.
+      // @ts-expect-error A number is not content: it could mean text or JSON.
       void stele.publish("t", 1);
       // @ts-expect-error There is no option `onec`.
       void stele.publish("t", "x", { onec: true });

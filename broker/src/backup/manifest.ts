@@ -46,7 +46,7 @@ export function readManifest(folder: string): Manifest {
   }
 }
 
-/** @throws Error if the text is no manifest. */
+/** @throws Error if the text is not a manifest. */
 export function parseManifest(text: string): Manifest {
   return manifestSchema.parse(JSON.parse(text));
 }

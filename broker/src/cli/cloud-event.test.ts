@@ -73,7 +73,7 @@ describe("fromCloudEvent", () => {
     expect(textOf(publication)).toBe("{}");
   });
 
-  it("keeps a dataschema that is no absolute URI, which a tail of an earlier version wrote", () => {
+  it("keeps a dataschema that is not an absolute URI, which a tail of an earlier version wrote", () => {
     const { extensions } = read(',"dataschema":"/schemas/order","data":1');
     expect(extensions).toMatchObject({ "svc-ce-dataschema": "/schemas/order" });
     expect(() => read(',"dataschema":"","data":1')).toThrow(UsageError);

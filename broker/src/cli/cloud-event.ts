@@ -16,7 +16,7 @@ export interface CloudEventOptions extends Omit<Publication, "content"> {
 /**
  * Reads a CloudEvent 1.0 in its JSON format as the broker does over HTTP (docs/rest.md, CloudEvents): the text of its data stays unchanged. Also reads
  * a CloudEvent that a tail wrote, without its sequence.
- * @throws UsageError if the line is no CloudEvent, or names no topic.
+ * @throws UsageError if the line is not a CloudEvent, or names no topic.
  */
 export function fromCloudEvent(line: Uint8Array, { topic, once, extensions, prefix }: CloudEventOptions): Publication {
   const { subject, content, extensions: own } = parse(line, prefix);
@@ -34,7 +34,7 @@ export function fromCloudEvent(line: Uint8Array, { topic, once, extensions, pref
   };
 }
 
-/** @throws UsageError if the line is no CloudEvent. */
+/** @throws UsageError if the line is not a CloudEvent. */
 function parse(line: Uint8Array, prefix: string): PublishedCloudEvent {
   const text = findObject(line);
   if (text === undefined) throw new UsageError(`not a JSON object: ${beginning(line)}`);

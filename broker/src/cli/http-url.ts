@@ -10,7 +10,7 @@ const mayNamePassword = /^\s*https?:[^@]*:[^@]*@/i;
 
 /**
  * Checks a URL that the user gives; `name` says where. `localhost:3000` is a URL too, but of the scheme `localhost`. A user name and a password are refused,
- * because no request would carry them. No message shows them: a password with `#` or `/` makes a text that is no URL, one of another scheme, or one of the host
+ * because no request would carry them. No message shows them: a password with `#` or `/` makes a text that is not a URL, one of another scheme, or one of the host
  * that was meant as the user name. It does not notice `https://me:12/3/secret@host`: digits
  * up to a first `/`, then a second one.
  * @throws UsageError unless the text is an http or https URL.

@@ -147,7 +147,7 @@ const run: Readonly<Record<BackupCommand, (config: Config, options: RunOptions) 
     const isActivated = activate(folder) !== undefined;
     const text = isActivated
       ? "the broker delivers from its next start on: restart it if it runs\n"
-      : `${folder} is no restored folder, or was activated before\n`;
+      : `${folder} is not a restored folder, or was activated before\n`;
     return { text, result: { folder, isActivated } };
   },
 };

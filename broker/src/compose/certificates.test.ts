@@ -35,12 +35,12 @@ it("--check-config and a start report a missing or broken certificate of each pr
   createCertificate({ certificateFile: certificateFile, keyFile: keyFile, clientCaFile: "" }, "stele");
   writeFileSync(other, "no certificate");
   expect(await findProblems(config, secrets)).toEqual([
-    expect.stringContaining(`STELE_MQTT_TLS_CERTIFICATE_FILE: ${other} is no certificate in PEM`),
+    expect.stringContaining(`STELE_MQTT_TLS_CERTIFICATE_FILE: ${other} is not a certificate in PEM`),
   ]);
-  expect(() => checkCertificates(config, silentLogger)).toThrow(`${other} is no certificate`);
+  expect(() => checkCertificates(config, silentLogger)).toThrow(`${other} is not a certificate`);
   createCertificate({ certificateFile: other, keyFile: join(folder, "other.key"), clientCaFile: "" }, "other");
   expect(await findProblems(config, secrets)).toEqual([
-    expect.stringContaining(`STELE_MQTT_TLS_CERTIFICATE_FILE: ${keyFile} is no key of the certificate ${other}`),
+    expect.stringContaining(`STELE_MQTT_TLS_CERTIFICATE_FILE: ${keyFile} is not the key of the certificate ${other}`),
   ]);
 });
 

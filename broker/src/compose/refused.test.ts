@@ -236,7 +236,7 @@ const anyEnd: Readonly<Record<string, Case>> = {
     spoil: () => take("other-stopped", [...chain, head, "signer.key"]),
     says: /the chain has 0x.* there.*docs\/backup\.md#repair/,
   },
-  "a store that is no database": {
+  "a store that is not a database": {
     spoil: () => change("store.sqlite", (bytes) => void bytes.fill(7, 0, pageBytes)),
     says: /store\.sqlite is/,
   },
@@ -290,7 +290,7 @@ const killedOnly: Readonly<Record<string, Case>> = {
 
 const stoppedOnly: Readonly<Record<string, Case>> = {
   // After a kill the log holds the first page too, and SQLite reads that one.
-  "a chain that is no database": {
+  "a chain that is not a database": {
     spoil: () => change("chain.sqlite", (bytes) => void bytes.fill(7, 0, pageBytes)),
     says: /chain\.sqlite is not a chain, or it is damaged/,
   },

@@ -71,7 +71,7 @@ async function readKey(signer: SignerSource, options: SourceOptions): Promise<Ui
   return parsePrivateKey(Buffer.from(key).toString("hex"), source);
 }
 
-/** The password of a keystore. Editors end a file with a line break, which is no part of the password. */
+/** The password of a keystore. Editors end a file with a line break, which is not part of the password. */
 function readPassword(signer: Extract<SignerSource, { keystoreFile: string }>, options: SourceOptions): string {
   return "passwordFile" in signer
     ? readFile(signer.passwordFile, options).replace(/\r?\n$/, "")

@@ -53,7 +53,7 @@ export function findTokenProblems(
     const unknown = named.find((role) => !isRole(role));
     const others = issuers.slice(0, index);
     return [
-      ...(unknown === undefined ? [] : [`${path}: ${unknown} is no role`]),
+      ...(unknown === undefined ? [] : [`${path}: ${unknown} is not a role`]),
       ...(one.tenant !== undefined && one.tenantClaim !== undefined
         ? [`${path}: give tenant or tenantClaim, not both`]
         : []),

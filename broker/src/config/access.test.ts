@@ -74,7 +74,7 @@ test.each([
   ["the algorithm none", [{ ...tokens, algorithms: ["none"] }], "algorithms"],
   ["keys at an http URL of another machine", [{ ...tokens, keys: "http://i.example/keys" }], "https"],
   ["keys at a URL with a password", [{ ...tokens, keys: "https://a:b@i.example/keys" }], "without a password"],
-  ["an unknown role", [{ ...tokens, roles: { a: ["unknown"] } }], "unknown is no role"],
+  ["an unknown role", [{ ...tokens, roles: { a: ["unknown"] } }], "unknown is not a role"],
   ["several issuers without tenants", [tokens, { ...tokens, issuer: "j" }], "each needs a tenant"],
   [
     "a tenant from a claim beside another issuer",

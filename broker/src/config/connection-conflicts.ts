@@ -18,7 +18,7 @@ export function connectionConflicts(config: Config): readonly string[] {
   ];
 }
 
-/** Ports that the settings give to two listeners. 0 is no port: it picks a free one. */
+/** Ports that the settings give to two listeners. 0 is not a port: it picks a free one. */
 function portConflicts(config: Config): readonly string[] {
   const { host, adminHost } = config;
   const names = ["port", "mqttPort", "mqttTlsPort", "stompPort", "stompTlsPort", "adminPort"] as const;

@@ -18,7 +18,7 @@ export function describeIssue(issue: z.core.$ZodIssue, value: unknown, name: str
     (text, key) => text + (typeof key === "number" ? `[${key}]` : `.${String(key)}`),
     name,
   );
-  const found = issue.path.reduce<unknown>((part, key) => Object(part)[key], value); // Undefined below a part that is no object.
+  const found = issue.path.reduce<unknown>((part, key) => Object(part)[key], value); // Undefined below a part that is not an object.
   if (found === undefined) return `${place} is missing`;
   if (issue.code === "unrecognized_keys") return `${place}: ${issue.keys.map(quote).join(", ")} is not a known field`;
   if (issue.code === "invalid_type")

@@ -111,7 +111,7 @@ export const mqttSettings = {
   mqttFiltersRefused: list({
     section,
     description:
-      "Topic filters that no client may subscribe to; the broker also refuses filters that one of them covers. This is no access control: a wider filter, such as `#`, still gets the events.",
+      "Topic filters that no client may subscribe to; the broker also refuses filters that one of them covers. This is not access control: a wider filter, such as `#`, still gets the events.",
     default: [],
     rule: "a list of topic filters",
     checkEntry: isTopicFilter,

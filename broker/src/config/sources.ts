@@ -108,7 +108,7 @@ function variablesReferredTo(table: SettingsTable, given: ReadonlyMap<string, Gi
   return Object.entries(table).flatMap(([name, { variablesOf }]) => variablesOf?.(given.get(name)?.value) ?? []);
 }
 
-/** Whether a value that should refer to variables is a text, as if it was no JSON. Of several values, only the one that wins counts: it is a problem. */
+/** Whether a value that should refer to variables is a text, as if it was not JSON. Of several values, only the one that wins counts: it is a problem. */
 function hasUnreadValue(table: SettingsTable, given: ReadonlyMap<string, GivenValue>): boolean {
   return Object.entries(table).some(
     ([name, { variablesOf }]) => variablesOf !== undefined && typeof given.get(name)?.value === "string",

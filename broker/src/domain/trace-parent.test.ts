@@ -28,7 +28,7 @@ it.each([
   "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01",
   "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\nx: y",
   `01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-${"x".repeat(201)}`,
-])("%j is no valid trace: it is neither added to an event nor found in one", (text) => {
+])("%j is not a valid trace: it is neither added to an event nor found in one", (text) => {
   expect(withTraceParent([], text, "svc-")).toEqual([]);
   expect(findTraceParent([["svc-traceparent", text]], "svc-")).toBeUndefined();
 });

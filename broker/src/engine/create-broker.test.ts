@@ -219,7 +219,7 @@ describe("subscribe", () => {
     );
   });
 
-  it("refuses an unknown topic, a bad pattern, a bad url, and an identifier that is no UUID", async () => {
+  it("refuses an unknown topic, a bad pattern, a bad url, and an identifier that is not a UUID", async () => {
     const { broker } = await start();
     await broker.open(topic("a"));
     await expect(engine.subscribe("b")).rejects.toEqual(refusal("topicNotExist"));

@@ -8,7 +8,7 @@ import type { HeldSubscriptions } from "./operate/held-subscriptions.ts";
 export interface GaugeSources {
   readonly held: Pick<HeldSubscriptions, "of">;
   readonly lag: Pick<DeliveryLag, "of">;
-  /** Why this node is no member of its cluster; undefined if it is, or if it is a single node. */
+  /** Why this node is not a member of its cluster; undefined if it is, or if it is a single node. */
   readonly failure: string | undefined;
 }
 

@@ -15,7 +15,7 @@ export function toEscaped(text: string): string {
 
 /**
  * As {@link toEscaped}, for the text of JSON values: it stays the text of the same values. Line breaks, tabs and carriage returns are only between values,
- * where an escape is no JSON: the first stay, and the others become blanks.
+ * where an escape is not JSON: the first stay, and the others become blanks.
  */
 export function toEscapedJson(json: string): string {
   return json.replaceAll(unprintable, (character) => {

@@ -21,7 +21,7 @@ it("shows each second on a terminal how long a command has run, and removes the 
   expect(terminal.written).toEqual([`${clear}stele backup: 1 s`, `${clear}stele backup: 2 s`, clear]);
 });
 
-it("writes nothing if the stream is no terminal, or if the command ends within a second", () => {
+it("writes nothing if the stream is not a terminal, or if the command ends within a second", () => {
   const file = stream(false);
   using _ofFile = startProgress(file, "stele backup");
   const terminal = stream(true);

@@ -15,7 +15,7 @@ export interface AuditLine {
    */
   readonly principal?: string | undefined;
   readonly tenant?: string | undefined;
-  /** Identifier of the caller's key; for `key create` and `key revoke`, of that key. The identifier is no secret. */
+  /** Identifier of the caller's key; for `key create` and `key revoke`, of that key. The identifier is not a secret. */
   readonly keyId?: string | undefined;
   readonly address?: string | undefined;
   readonly protocol?: string | undefined;

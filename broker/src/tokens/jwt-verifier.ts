@@ -73,7 +73,7 @@ interface Unverified {
   readonly kid: string | undefined;
 }
 
-/** The issuer and key identifier that the token claims; undefined if it is no token or names no issuer. */
+/** The issuer and key identifier that the token claims; undefined if it is not a token or names no issuer. */
 function readUnverified(token: string): Unverified | undefined {
   try {
     const { iss } = decodeJwt(token);

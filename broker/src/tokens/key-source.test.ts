@@ -95,7 +95,8 @@ it("refuses a pipe, which nobody may ever write to, and a folder", async () => {
   const pipe = join(folder, "pipe");
   execFileSync("mkfifo", [pipe]);
   try {
-    for (const path of [pipe, folder]) await expect(readKeyDocument(path, unaborted)).rejects.toThrow("it is no file");
+    for (const path of [pipe, folder])
+      await expect(readKeyDocument(path, unaborted)).rejects.toThrow("it is not a file");
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -136,7 +136,7 @@ describe("a callback that a browser may have forged", () => {
     "state=s&code=",
     "state=s",
     "",
-  ])("is refused, and is no failure of the provider: %j", async (query) => {
+  ])("is refused, and is not a failure of the provider: %j", async (query) => {
     serve((_, response) => sendJson(response, { error: "invalid_grant" }, 400));
     await provider.begin("http://127.0.0.1/back");
     const forged = new URL(`http://127.0.0.1/console/callback/acme?${query}`);

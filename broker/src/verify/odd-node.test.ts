@@ -73,8 +73,8 @@ describe("stele verify with a malicious node", () => {
   test.each([
     ["has no digits", "0x"],
     ["is missing", null],
-    ["is no hexadecimal number", "one"],
-    ["is 2^53, which is no safe integer", "0x20000000000000"],
+    ["is not a hexadecimal number", "one"],
+    ["is 2^53, which is not a safe integer", "0x20000000000000"],
   ])("remembers nothing if the chain's id %s", async (_, chainId) => {
     const file = join(folder, `${chainId}.json`);
     const [eventId = ""] = honestClaims(of).keys();

@@ -209,7 +209,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       expect(await client.findSubscription(subscriptionId)).toMatchObject({ interfaceType: "JsonRPC" });
     });
 
-    test("a JsonRPC callback is retried after a JSON-RPC error, and after a body that is no JSON-RPC response", async () => {
+    test("a JsonRPC callback is retried after a JSON-RPC error, and after a body that is not a JSON-RPC response", async () => {
       const { client } = running();
       const bodies = ['{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no"}}', "ok", ""];
       const receiver = await receive((attempt, response) => {

@@ -116,7 +116,7 @@ export class ClusterScenario implements AsyncDisposable {
     return this.subscriptions.filter(({ id }) => ids.includes(id));
   }
 
-  /** The node's current id in the database; undefined if the node is no member. */
+  /** The node's current id in the database; undefined if the node is not a member. */
   async findNodeId({ address }: ClusterNode): Promise<string | undefined> {
     const [row] = await this.cluster.database.query("select node_id from nodes where address = $1", [address]);
     return row?.["node_id"] as string | undefined; // The column is a text.

@@ -222,7 +222,7 @@ function adminOrder(values: OddValues): HttpRequest {
   ])();
   const body = random.below(8) === 0 ? values.json() : `{"${random.pick(["from", "to"])}":${place}}`;
   const search = random.pick(["", "all=true&", "prefix=fuzz&"]);
-  const isDryRun = random.below(8) > 0; // An order that is no dry run may wait a second for an attempt.
+  const isDryRun = random.below(8) > 0; // An order that is not a dry run may wait a second for an attempt.
   return {
     method: "POST",
     path: `/admin/v1/subscriptions${random.pick([one, ""])}/${order}?${search}dryRun=${isDryRun}`,

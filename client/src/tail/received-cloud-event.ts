@@ -30,10 +30,10 @@ export class ReceivedCloudEvent {
   }
 }
 
-/** @throws SteleError if the text is no CloudEvent. */
+/** @throws SteleError if the text is not a CloudEvent. */
 export function toReceivedCloudEvent(value: unknown, text: string): ReceivedCloudEvent {
   if (isRecord(value) && typeof value["id"] === "string" && typeof value["specversion"] === "string") {
     return new ReceivedCloudEvent(text);
   }
-  throw new SteleError("the broker sent something that is no CloudEvent", { retry: false });
+  throw new SteleError("the broker sent something that is not a CloudEvent", { retry: false });
 }

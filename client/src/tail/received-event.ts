@@ -26,13 +26,13 @@ export class ReceivedEvent implements EventBody {
     return new TextDecoder("utf-8", { ignoreBOM: true }).decode(this.bytes());
   }
 
-  /** The content as JSON, without a byte order mark (RFC 8259, section 8.1). @throws SyntaxError if the content is no JSON. */
+  /** The content as JSON, without a byte order mark (RFC 8259, section 8.1). @throws SyntaxError if the content is not JSON. */
   json(): unknown {
     return JSON.parse(new TextDecoder().decode(this.bytes()));
   }
 }
 
-/** @throws SteleError if the value is no event. */
+/** @throws SteleError if the value is not an event. */
 export function toReceivedEvent(value: unknown): ReceivedEvent {
   if (isRecord(value)) {
     const { topic, content, extensions, eventId } = value;
@@ -40,5 +40,5 @@ export function toReceivedEvent(value: unknown): ReceivedEvent {
       return new ReceivedEvent(value as EventBody); // Checked above, except for the values of the extensions.
     }
   }
-  throw new SteleError("the broker sent something that is no event", { retry: false });
+  throw new SteleError("the broker sent something that is not an event", { retry: false });
 }

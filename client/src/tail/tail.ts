@@ -41,7 +41,7 @@ export interface TailOptions<Item> extends SubscribeOptions {
   readonly topics: readonly string[];
   /** Form of the events; the parameter `format` of `/tail`. */
   readonly format?: "cloudevents";
-  /** Makes an event from a frame's data; `value` is `text` as parsed JSON. @throws SteleError if the data is no event. */
+  /** Makes an event from a frame's data; `value` is `text` as parsed JSON. @throws SteleError if the data is not an event. */
   readonly read: (value: unknown, text: string) => Item;
   /** Retries of the first connection. Once a tail was connected, it reconnects without limit. */
   readonly retries: number;

@@ -26,7 +26,7 @@ export function readWebhook(text: string, id: string): Webhook {
   const isJsonRpc = isRecord(body) && body["jsonrpc"] === "2.0";
   const params = isJsonRpc ? body["params"] : body;
   if (!isRecord(body) || !isRecord(params) || typeof params["subscriptionId"] !== "string") {
-    throw new WebhookRefused("the body is no callback");
+    throw new WebhookRefused("the body is not a callback");
   }
   const common = { id, subscriptionId: params["subscriptionId"], isJsonRpc };
   const isPing = isJsonRpc ? body["method"] === "ping" : params["ping"] !== undefined;

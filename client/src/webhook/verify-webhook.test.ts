@@ -51,7 +51,7 @@ describe("verifyWebhook", () => {
       secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
       now,
     });
-    await expect(verified).rejects.toThrow("the body is no callback");
+    await expect(verified).rejects.toThrow("the body is not a callback");
   });
 
   it("reads JSON-RPC callbacks, pings, and Headers objects", async () => {
@@ -130,7 +130,7 @@ describe("verifyWebhook", () => {
     ["no signature", rest, { ...good, "webhook-signature": undefined }, now, "webhook-signature is missing"],
     ["an old callback", rest, good, now + 301_000, "clock"],
     ["a callback from the future", rest, good, now - 301_000, "clock"],
-    ["a timestamp that is no integer", rest, { ...good, "webhook-timestamp": "1e9" }, now, "not a number"],
+    ["a timestamp that is not an integer", rest, { ...good, "webhook-timestamp": "1e9" }, now, "not a number"],
   ])("refuses %s", async (...row) => {
     const [, body, headers, at, reason] = row;
     const verified = verifyWebhook(body, headers, { secret: "k", now: at });

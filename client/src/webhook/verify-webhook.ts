@@ -119,7 +119,7 @@ function toVerifier(secret: string): Verifier {
   return { prefix: "v1,", algorithm: { name: "HMAC", hash: "SHA-256" }, key };
 }
 
-/** The decoded bytes as the only element; none if the text is no Base64 with padding. */
+/** The decoded bytes as the only element; none if the text is not Base64 with padding. */
 function findBase64(text: string): readonly Uint8Array<ArrayBuffer>[] {
   return text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text) ? [fromBase64(text)] : [];
 }

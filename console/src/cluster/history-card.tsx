@@ -12,7 +12,7 @@ export function HistoryCard({ history }: { readonly history: readonly MemberChan
       <p className="quiet-text">The newest changes that the answering node has seen since it started.</p>
       <ol className="attempts">
         {history.map((change, index) => (
-          // New changes come first, so a change keeps its distance from the end. Its time is no key: two changes may have the same.
+          // New changes come first, so a change keeps its distance from the end. Its time is not a key: two changes may have the same.
           <li key={history.length - index}>
             <Time iso={change.at} /> · {describeChange(change)}
           </li>

@@ -14,7 +14,7 @@ const layoutCharactersMax = 2 ** 20;
 
 /**
  * Lays out a JSON text without changing a value. `JSON.parse` would round numbers and drop repeated keys; here a number keeps all its digits, and a key stays
- * repeated. A text that is too long, or whose layout would be, stays as it is. Undefined if the text is no JSON.
+ * repeated. A text that is too long, or whose layout would be, stays as it is. Undefined if the text is not JSON.
  */
 export function layOutJson(text: string): readonly JsonToken[] | undefined {
   if (!isJson(text)) return undefined;

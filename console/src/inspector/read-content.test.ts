@@ -12,7 +12,7 @@ test.each([
   expect(readContent(new TextEncoder().encode(text))).toMatchObject({ text, isJson });
 });
 
-test("bytes that are no UTF-8 have no text", () => {
+test("bytes that are not UTF-8 have no text", () => {
   expect(readContent(Uint8Array.of(0xff, 0xfe))).toMatchObject({ text: undefined, isJson: false });
 });
 

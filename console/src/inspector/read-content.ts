@@ -3,7 +3,7 @@ import { isJson } from "./json-tokens.ts";
 
 export interface Content {
   readonly bytes: Uint8Array;
-  /** Undefined if the bytes are no UTF-8. */
+  /** Undefined if the bytes are not UTF-8. */
   readonly text: string | undefined;
   readonly isJson: boolean;
 }

@@ -14,7 +14,7 @@ export function PublishForm(): ReactNode {
   const [draft, setDraft] = useDraft();
   const { mutate, isPending, data, error, variables } = usePublish();
   const lock = useLockReason();
-  const problem = draft.isJson && !isJsonText(draft.content) ? "The content is no JSON." : undefined;
+  const problem = draft.isJson && !isJsonText(draft.content) ? "The content is not JSON." : undefined;
   const opens = isTopicMissing(error) && variables?.topic === draft.topic;
   const change = (part: Partial<Draft>): void => setDraft({ ...draft, ...part });
   const submit = (event: FormEvent): void => {

@@ -9,7 +9,7 @@ export interface Trusted {
   readonly registry: string | undefined;
 }
 
-/** Verifies a proof in this page. @throws TypeError if `blockHash` is no hash or `registry` no address. */
+/** Verifies a proof in this page. @throws TypeError if `blockHash` is not a hash, or `registry` is not an address. */
 export function verify(proof: Proof, { blockHash, registry }: Trusted): ProofResult {
   return verifyProof(proof, blockHash, registry === undefined ? {} : { expectedRegistry: registry });
 }

@@ -35,7 +35,7 @@ const own = new Map<string, string>(Object.entries(cloudEventKeys));
 export interface CloudEventReading {
   /**
    * Whether a broker may have rendered the event: then its sequence is dropped, and the extensions in `otherextensions` get their keys back. Earlier versions
-   * rendered every text as `dataschema`: one that is no absolute URI becomes the extension that keeps it, as if it were in `otherextensions`.
+   * rendered every text as `dataschema`: one that is not an absolute URI becomes the extension that keeps it, as if it were in `otherextensions`.
    */
   readonly mayBeRendered?: boolean;
 }
@@ -82,7 +82,7 @@ function readObject(text: string): Iterable<readonly [string, unknown]> {
   try {
     return Object.entries(JSON.parse(text) as object);
   } catch (error) {
-    throw malformed(`the attribute ${otherExtensions} is no JSON object`, error);
+    throw malformed(`the attribute ${otherExtensions} is not a JSON object`, error);
   }
 }
 
@@ -92,7 +92,7 @@ function readObject(text: string): Iterable<readonly [string, unknown]> {
  */
 export function splitCloudEventBatch(json: string): readonly string[] {
   return readRawParts(json).map(([, text]) => {
-    if (!text.startsWith("{")) throw malformed("an event of the batch is no object");
+    if (!text.startsWith("{")) throw malformed("an event of the batch is not an object");
     return text;
   });
 }
@@ -129,7 +129,7 @@ function toPublished({ attributes, content }: ReadEvent, prefix: string): Publis
 
 /** @throws BrokerError for an attribute that the broker could not render again, unless the broker sets its own value on purpose. */
 function checkAttribute(name: string, value: string): void {
-  if (!attributeName.test(name)) throw malformed(`${quote(name)} is no name of an attribute`);
+  if (!attributeName.test(name)) throw malformed(`${quote(name)} is not the name of an attribute`);
   if (!isLegal(value)) throw malformed(`the attribute ${name} contains a control character`);
   if (name === "time" && !isTimestamp(value))
     throw malformed(`the attribute time is ${quote(value)}, no RFC 3339 time`);

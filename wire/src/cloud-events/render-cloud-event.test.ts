@@ -28,7 +28,7 @@ function read(source: CloudEventSource): CloudEvent<unknown> {
   const event = HTTP.toEvent({ headers: { "content-type": "application/cloudevents+json" }, body });
   if (Array.isArray(event)) throw new Error("one event was rendered");
   expect((event as CloudEvent<unknown>).validate()).toBe(true);
-  return event as CloudEvent<unknown>; // It is no batch.
+  return event as CloudEvent<unknown>; // It is not a batch.
 }
 
 describe("renderCloudEvent", () => {

@@ -35,7 +35,7 @@ export const cloudEventSchema = z
 /** Events in the JSON batch format. */
 export const cloudEventBatchSchema = z.array(cloudEventSchema).min(1).meta({ title: "CloudEventBatch" });
 
-/** A ping as a CloudEvent. It is no event of the broker, and has neither topic nor sequence. */
+/** A ping as a CloudEvent. It is not an event of the broker, and has neither topic nor sequence. */
 export const cloudEventPingSchema = z
   .strictObject({
     specversion: z.literal("1.0"),

@@ -188,7 +188,7 @@ const toJsonResponse = (description: string, schema: JsonSchema) => ({
 
 const readinessSchema = {
   type: "object",
-  description: "Only `status` where access control is on and the caller is no admin.",
+  description: "Only `status` where access control is on and the caller is not an admin.",
   required: ["status"],
   properties: {
     status: { type: "string", enum: ["ready", "partly ready", "not ready", "closing"] },
@@ -291,7 +291,7 @@ const adminPaths = {
   "/metrics": toGet("metrics", "Metrics in the Prometheus text format.", {
     200: { description: "Metrics.", content: { "text/plain": { schema: { type: "string" } } } },
     401: toJsonResponse("Where access control is on: the credential is missing or wrong.", anyObject),
-    403: toJsonResponse("Where access control is on: the caller is no admin.", anyObject),
+    403: toJsonResponse("Where access control is on: the caller is not an admin.", anyObject),
   }),
   "/openapi.json": toGet("openapi", "This document.", { 200: toJsonResponse("OpenAPI 3.1.", anyObject) }),
   "/asyncapi.json": toGet("asyncapi", "What the broker sends: callbacks, tails, MQTT and STOMP.", {

@@ -55,7 +55,7 @@ export function readClaims(claims: Readonly<Record<string, unknown>>, mapping: T
 function readName(claims: Readonly<Record<string, unknown>>, claim: string): string {
   const name = findClaim(claims, claim);
   if (typeof name === "string" && namePattern.test(name) && name !== reservedName) return name;
-  throw new ClaimsFault(`the token's claim ${claim} is no name of up to ${variableCharactersMax} plain characters`);
+  throw new ClaimsFault(`the token's claim ${claim} is not a name of up to ${variableCharactersMax} plain characters`);
 }
 
 /** A claim by its name, or by a path with dots, such as `realm_access.roles`. */
@@ -81,7 +81,7 @@ function readRules(claims: Readonly<Record<string, unknown>>, claim: string | un
   const rules = Array.isArray(value) && value.length <= aclRulesMax ? value.map(toRule) : [undefined];
   const known = rules.filter((rule) => rule !== undefined);
   if (known.length === rules.length) return known;
-  throw new ClaimsFault(`the token's claim ${claim} is no list of up to ${aclRulesMax} rules`);
+  throw new ClaimsFault(`the token's claim ${claim} is not a list of up to ${aclRulesMax} rules`);
 }
 
 const ruleFields = new Set(["effect", "actions", "groupId", "filter"]);

@@ -106,7 +106,7 @@ export class ClusterMember implements Member {
   /** The identifier of the live membership. @throws BrokerError 200207. */
   nodeId(): NodeId {
     if (this.#current?.isLive() === true) return this.#current.nodeId;
-    throw new BrokerError("storeUnreachable", { details: this.failure ?? "this node is no member" });
+    throw new BrokerError("storeUnreachable", { details: this.failure ?? "this node is not a member" });
   }
 
   async membership(signal: AbortSignal): Promise<Membership | undefined> {

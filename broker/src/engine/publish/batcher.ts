@@ -96,7 +96,7 @@ export class Batcher {
    * Settles, in a later turn, with SUCCESS when the event's block is final and indexed, with TIMEOUT if that is not known in time, or with an error: 100101,
    * 100112, 100113 if the chain refused the topic or the account; 100201 if the event fits into no transaction; 200202, 200205 from the ledger; 200207 if this
    * node's membership ended before the ledger sent the event; 200300 if the event waited too long for a transaction.
-   * @throws BrokerError 200300 if the queue is full; 200207 if this node is no member.
+   * @throws BrokerError 200300 if the queue is full; 200207 if this node is not a member.
    */
   add({ topic, payload, onSettled, claim }: TopicEvent): void {
     const bytes = encodedBytes(payload);
@@ -122,7 +122,7 @@ export class Batcher {
     this.#waitingBytes += draft.bytes;
   }
 
-  /** A node that is no member can neither record a transaction before it sends it nor learn that the index has it: its callers would get only TIMEOUT, late. */
+  /** A node that is not a member can neither record a transaction before it sends it nor learn that the index has it: its callers would get only TIMEOUT, late. */
   #check(count: number, bytes: number): void {
     const { nodes, limits } = this.#options;
     const { publishesWaitingMax, publishBytesWaitingMax } = limits;

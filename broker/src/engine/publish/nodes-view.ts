@@ -10,7 +10,7 @@ export interface NodesView {
   readonly listMembers: () => Promise<readonly string[]>;
   /** The identifier of this node's current membership, which may have expired; undefined if there is none. */
   readonly nodeId: () => NodeId | undefined;
-  /** @throws BrokerError 200207 if this node is no member. */
+  /** @throws BrokerError 200207 if this node is not a member. */
   readonly checkMembership: () => void;
   /** Returns a check whether this node still has the membership that it had at the call. Once false, the check stays false. */
   readonly mayStart: () => () => boolean;
@@ -19,7 +19,7 @@ export interface NodesView {
 /** This node as a member of the cluster, and its current membership. */
 interface Member {
   readonly current: { readonly nodeId: NodeId; isLive(): boolean } | undefined;
-  /** @throws BrokerError 200207 if the node is no member. */
+  /** @throws BrokerError 200207 if the node is not a member. */
   nodeId(): NodeId;
 }
 

@@ -77,7 +77,7 @@ export class PublishOnce {
   /**
    * As `Broker.submit` says.
    * @throws BrokerError 200001 if the key is malformed; 100114 if a different request with the same key is in progress; 200300 if too much waits; 200207 if
-   * this node is no member.
+   * this node is not a member.
    */
   submit({ name, payload, scope, key, session, open, onPlaced, refusal }: KeyedPublish, onSettled: OnSettled): void {
     const { limits, groupId, randomness, fate, clock, logger, extensionPrefix } = this.#options;

@@ -6,7 +6,7 @@ export type FindForwarded = (request: Pick<IncomingMessage, "headers" | "socket"
 
 /**
  * Reads `X-Forwarded-For` of requests that come from `trustedProxies`: addresses and networks in CIDR form. Each proxy adds the address that it
- * sees at the end, so the last one that is no trusted proxy is the client; the addresses before it are the client's own claim.
+ * sees at the end, so the last one that is not a trusted proxy is the client; the addresses before it are the client's own claim.
  */
 export function createForwardedFinder(trustedProxies: readonly string[]): FindForwarded {
   if (trustedProxies.length === 0) return () => undefined;

@@ -106,6 +106,6 @@ it("logs the first connections of a burst that end, then a few each second, with
   clock.mockRestore();
   expect(lines.at(-1)).toEqual([
     "MQTT connection ended",
-    expect.objectContaining({ reason: "the first bytes are no CONNECT", omitted: 5 }),
+    expect.objectContaining({ reason: "the first bytes are not a CONNECT", omitted: 5 }),
   ]);
 });

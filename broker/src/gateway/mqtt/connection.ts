@@ -110,7 +110,9 @@ export class Connection {
   #checkFirst([byte]: Buffer): void {
     if (this.#opened !== undefined || this.#framer.pendingBytes > 0 || byte === CONNECT_BYTE) return;
     const isTls = byte === tlsHandshake;
-    throw protocolError(isTls ? "the client began a TLS handshake; see mqttTlsPort" : "the first bytes are no CONNECT");
+    throw protocolError(
+      isTls ? "the client began a TLS handshake; see mqttTlsPort" : "the first bytes are not a CONNECT",
+    );
   }
 
   #take(frame: Frame): void {

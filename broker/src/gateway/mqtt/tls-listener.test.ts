@@ -77,13 +77,13 @@ it("closes a connection that does not finish its handshake in time, and one that
 
 it.each([
   ["a missing file", { keyFile: "/nowhere/key.pem" }, /^The key for MQTT over TLS cannot be read: ENOENT.*nowhere/],
-  ["an invalid certificate", { certificateFile: join(folder, "text") }, /text is no certificate in PEM/],
+  ["an invalid certificate", { certificateFile: join(folder, "text") }, /text is not a certificate in PEM/],
   ["a missing authority of clients", { clientCaFile: "/nowhere/ca.pem" }, /^The authority of clients of MQTT.*ENOENT/],
-  ["an invalid authority of clients", { clientCaFile: join(folder, "text") }, /text is no certificate in PEM/],
+  ["an invalid authority of clients", { clientCaFile: join(folder, "text") }, /text is not a certificate in PEM/],
   [
     "the key of another certificate",
     { keyFile: other.keyFile },
-    /is no key of the certificate .* without a pass phrase/,
+    /is not the key of the certificate .* without a pass phrase/,
   ],
 ])("says what is wrong with %s", (_, change, message) => {
   writeFileSync(join(folder, "text"), "text");
@@ -95,5 +95,5 @@ it.each(["certificateFile", "keyFile", "clientCaFile"])("does not wait for the w
   execFileSync("mkfifo", [pipe]);
   const writer = spawn("sh", ["-c", 'printf text > "$0"', pipe]); // so that a test of a broker that waits fails, and does not hang
   onTestFinished(() => void writer.kill());
-  expect(() => readCertificate({ ...files, [name]: pipe }, "MQTT")).toThrow(`cannot be read: ${pipe} is no file`);
+  expect(() => readCertificate({ ...files, [name]: pipe }, "MQTT")).toThrow(`cannot be read: ${pipe} is not a file`);
 });

@@ -61,13 +61,13 @@ function formatError(mediaType: string): BrokerError {
 }
 
 function readStructured(body: Buffer, prefix: string): PublishedCloudEvent {
-  if (!isJsonObject(readJson(body))) throw parameterError("the body is not a CloudEvent: it is no JSON object");
+  if (!isJsonObject(readJson(body))) throw parameterError("the body is not a CloudEvent: it is not a JSON object");
   return parseCloudEvent(decodeUtf8(body), prefix);
 }
 
 function splitBatch(body: Buffer, reader: RestReader, prefix: string) {
   const events = readJson(body);
-  if (!Array.isArray(events)) throw parameterError("the body is not a batch of CloudEvents: it is no JSON array");
+  if (!Array.isArray(events)) throw parameterError("the body is not a batch of CloudEvents: it is not a JSON array");
   if (events.length > cloudEventBatchMax) {
     throw parameterError(`the batch has ${events.length} CloudEvents, at most ${cloudEventBatchMax}`);
   }

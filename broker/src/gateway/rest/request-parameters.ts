@@ -133,7 +133,9 @@ function isExtension(name: string, { extensionPrefix }: ParameterRules): boolean
 function unknownMemberError(name: string, { known, extensionPrefix }: ParameterRules): BrokerError {
   const names = [...known, ...(extensionPrefix === undefined ? [] : [extensionsMember])].join(", ");
   const extensions = extensionPrefix === undefined ? "" : `, and names that begin with ${extensionPrefix}`;
-  return parameterError(`${quote(name)} is no member of this operation's JSON body, which takes ${names}${extensions}`);
+  return parameterError(
+    `${quote(name)} is not a member of this operation's JSON body, which takes ${names}${extensions}`,
+  );
 }
 
 function toText(name: string, member: unknown, rules: ParameterRules): string {

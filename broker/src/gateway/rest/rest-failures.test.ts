@@ -120,14 +120,14 @@ const refusals: readonly Failure[] = [
     path: "/rest/publish",
     init: post(json, '{"topic":"a","content":"c","extention":{"svc-a":"1"}}'),
     code: 200001,
-    message: /"extention" is no member.*topic, groupId, content, extensions, and names that begin with svc-/,
+    message: /"extention" is not a member.*topic, groupId, content, extensions, and names that begin with svc-/,
   },
   {
     what: "extensions for an operation without any",
     path: "/rest/open",
     init: post(json, '{"topic":"a","extensions":{"svc-a":"1"}}'),
     code: 200001,
-    message: /"extensions" is no member/,
+    message: /"extensions" is not a member/,
   },
   {
     what: "extensions that are not an object",
@@ -144,7 +144,7 @@ const refusals: readonly Failure[] = [
     message: /"content" does not begin with svc-$/,
   },
   {
-    what: "extension in an object that is no string",
+    what: "extension in an object that is not a string",
     path: "/rest/publish",
     init: post(json, '{"topic":"a","content":"c","extensions":{"svc-a":{}}}'),
     code: 200001,
@@ -163,7 +163,7 @@ const refusals: readonly Failure[] = [
     path: "/rest/open",
     init: post({ "content-type": "json" }, "{}"),
     code: 200001,
-    message: /content-type header is no media type/,
+    message: /content-type header is not a media type/,
   },
   {
     what: "compressed body",

@@ -1,6 +1,6 @@
 import { parameterError } from "./failure.ts";
 
-const mediaTypeAdvice = "the content-type header is no media type such as application/json";
+const mediaTypeAdvice = "the content-type header is not a media type such as application/json";
 
 /** Converts Fastify's error about a bad request to 200001; returns any other error unchanged. */
 export function fromFramework(error: unknown): unknown {

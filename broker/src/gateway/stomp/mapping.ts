@@ -54,7 +54,7 @@ function toExtensions(headers: Headers, prefix: string): Extensions {
   return [...extensions];
 }
 
-/** The extension key of a header; undefined for headers that are no part of the event. */
+/** The extension key of a header; undefined for headers that are not part of the event. */
 function toExtensionKey(name: string, prefix: string): string | undefined {
   if (name === prefix + publishKey) return undefined;
   if (name.startsWith(prefix)) return name;

@@ -5,7 +5,7 @@
 export interface Profile {
   /** Value of `message-id` in a MESSAGE. With `subscription` it is the `id` of the SUBSCRIBE, and clients acknowledge by another header. */
   readonly messageId: "eventId" | "subscription";
-  /** Whether an ERROR that concerns one frame ends the connection. An ERROR for bytes that are no frame always does. */
+  /** Whether an ERROR that concerns one frame ends the connection. An ERROR for bytes that are not a frame always does. */
   readonly closesOnRefusal: boolean;
   /** Whether SUBSCRIBE and UNSUBSCRIBE without `receipt` get a RECEIPT with their `id`. */
   readonly hasImplicitReceipts: boolean;

@@ -200,7 +200,7 @@ class FilterParser {
 
   #fault(expected: string): Error {
     const place = `character ${this.#at + 1} of ${quote(this.#text)}`;
-    return parameterError(`"filter" is no content filter: expected ${expected} at ${place}`);
+    return parameterError(`"filter" is not a content filter: expected ${expected} at ${place}`);
   }
 }
 

@@ -170,9 +170,9 @@ test.each([
   ["/tail?topic=a&key=secret", 400, "there is no parameter"],
   ["/tail?topic=a&after=x&after=y", 400, "more than once"],
   ["/tail?topic=a&format=xml", 400, "is interface or cloudevents"],
-  ["/tail?topic=a&filter=nonsense", 400, "is no content filter: expected $"],
-  ["/tail?topic=a&filter=", 400, "is no content filter: expected $"],
-  ["/tail?topic=a&filter=%20", 400, "is no content filter: expected $"],
+  ["/tail?topic=a&filter=nonsense", 400, "is not a content filter: expected $"],
+  ["/tail?topic=a&filter=", 400, "is not a content filter: expected $"],
+  ["/tail?topic=a&filter=%20", 400, "is not a content filter: expected $"],
 ])("answers %s with %i", async (target, status, reason) => {
   const tailed = new Tailed();
   await using server = await serve({ tail: tailed.tail }, { tail: tailed.options() });

@@ -136,7 +136,7 @@ test("finds no damage in a missing, an empty and an intact log", () => {
   expect(inspectLog(file)).toEqual({ whole: (bytes.length - headerBytes) / frameBytes, damagedAt: undefined });
 });
 
-test("frames that an earlier log left after the end are no damage", () => {
+test("frames that an earlier log left after the end are not damage", () => {
   const bytes = leave({ isRestarted: true });
   const { whole, damagedAt } = inspectLog(file);
   expect(damagedAt).toBeUndefined();
@@ -153,7 +153,7 @@ test("finds a flipped bit anywhere while the index of the log exists", () => {
   }
 });
 
-test("without the index of the log, finds a flipped bit or zeros only if a later transaction follows; a torn end is no damage", () => {
+test("without the index of the log, finds a flipped bit or zeros only if a later transaction follows; a torn end is not damage", () => {
   const bytes = leave();
   rmSync(`${file}-shm`);
   const frames = (bytes.length - headerBytes) / frameBytes;
@@ -180,7 +180,7 @@ test("finds that a log is truncated only if the index of the log exists", () => 
   expect(inspectLog(file)).toEqual({ whole: 5, damagedAt: undefined });
 });
 
-test("a lost header is no damage once a checkpoint has copied the log, and SQLite then reads every row", () => {
+test("a lost header is not damage once a checkpoint has copied the log, and SQLite then reads every row", () => {
   leaveWithoutHeader(leaveCopied());
   expect(inspectLog(file)).toEqual({ whole: 0, damagedAt: undefined });
   rmSync(`${file}-shm`);
@@ -188,7 +188,7 @@ test("a lost header is no damage once a checkpoint has copied the log, and SQLit
   expect(countRows()).toEqual({ rows: 12 });
 });
 
-test("a lost header is no damage if frames of older logs follow the end of a copied log", () => {
+test("a lost header is not damage if frames of older logs follow the end of a copied log", () => {
   const { database, source } = fill(20);
   for (const rows of [10, 3]) {
     database.exec("pragma wal_checkpoint(restart)");
@@ -266,7 +266,7 @@ test("a lost header is damage if the salts of the first frame are lost too, alth
   expect(inspectLog(file)).toEqual({ whole: 0, damagedAt: 0 });
 });
 
-test("a lost header is no damage if a copied log has made the database shorter", () => {
+test("a lost header is not damage if a copied log has made the database shorter", () => {
   const { database, source } = fill(12);
   database.exec("delete from t; vacuum; pragma wal_checkpoint(passive)");
   leaveWithoutHeader(copyFrom(source));
@@ -274,7 +274,7 @@ test("a lost header is no damage if a copied log has made the database shorter",
   expect(inspectLog(file)).toEqual({ whole: 0, damagedAt: undefined });
 });
 
-test("a lost header is no damage if a transaction that never ended follows the copied ones", () => {
+test("a lost header is not damage if a transaction that never ended follows the copied ones", () => {
   const { database, source } = fill(12);
   const reader = new DatabaseSync(source);
   reader.exec("begin; select count(*) from t");

@@ -15,7 +15,7 @@ function toCharacter(index: number): string {
   return String.fromCodePoint(index < firstHalf ? index : index + halves);
 }
 
-/** Throws if the value is no character, as fast-check expects. */
+/** Throws if the value is not a character, as fast-check expects. */
 function toIndex(value: unknown): number {
   const codePoint = (typeof value === "string" && value.codePointAt(0)) || 0;
   const index = codePoint < firstHalf ? codePoint : codePoint - halves;

@@ -143,7 +143,7 @@ class WebhookSink implements Sink {
     });
   }
 
-  /** Tens of thousands of attempts may wait for their turn, so this is no async function: each would take 500 bytes more. */
+  /** Tens of thousands of attempts may wait for their turn, so this is not an async function: each would take 500 bytes more. */
   attempt(
     notification: Notification,
     signal: CancelSignal,

@@ -33,7 +33,7 @@ const MEMORY_WORDS = 9;
 const EVENTS_PUBLISHED = keccak256(Buffer.from("EventsPublished(address,uint64,address,bytes32,uint32,bytes)"));
 
 /**
- * Computes the effects of a call of the registry without applying them. Undefined if the interpreter must run the call: it is no plain `publish`, its gas may
+ * Computes the effects of a call of the registry without applying them. Undefined if the interpreter must run the call: it is not a plain `publish`, its gas may
  * not suffice, or the registry may skip a batch.
  */
 export function planPublish({

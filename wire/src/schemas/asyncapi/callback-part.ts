@@ -20,7 +20,7 @@ const json = { contentType: "application/json", headers };
 const structured = { contentType: "application/cloudevents+json", headers };
 const event = "An event.";
 const batch = "Events of a subscription with `batch`.";
-const ping = "A question for consent, or an operator's test; it is no event.";
+const ping = "A question for consent, or an operator's test; it is not an event.";
 
 const restMessages = {
   notification: { ...json, summary: event, payload: notificationSchema },

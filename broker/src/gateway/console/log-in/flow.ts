@@ -16,7 +16,7 @@ export function encodeFlow({ name, secrets: { state, nonce, verifier }, view }: 
 /** Secrets as `openid-client` makes them: 32 random bytes. */
 const secretPattern = /^[\w-]{43}$/;
 
-/** Undefined for a text that is no flow. */
+/** Undefined for a text that is not a flow. */
 export function decodeFlow(text: string): Flow | undefined {
   const parts = parse(Buffer.from(text, "base64url").toString());
   if (!Array.isArray(parts) || !parts.every((part) => typeof part === "string")) return undefined;

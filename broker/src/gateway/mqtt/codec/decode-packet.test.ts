@@ -136,7 +136,7 @@ describe("PUBLISH", () => {
     ["U+0000 in the topic, [MQTT-1.5.4-2]", "30 03 0001 00", 4, MALFORMED],
     ["a surrogate in the topic, [MQTT-1.5.4-1]", "30 05 0003 eda080", 4, MALFORMED],
     ["an overlong encoding in the topic", "30 04 0002 c080", 4, MALFORMED],
-    ["a byte order mark, which is no error, [MQTT-1.5.4-3]", "30 05 0003 efbbbf", 4, 0],
+    ["a byte order mark, which is not an error, [MQTT-1.5.4-3]", "30 05 0003 efbbbf", 4, 0],
     ["a topic longer than the packet", "30 03 0004 74", 4, MALFORMED],
     ["a property length with a byte that it does not need", "30 05 0001 74 8000", 5, MALFORMED],
   ])("gives the reason code for %s", (...[, hex, version, reasonCode]) => {

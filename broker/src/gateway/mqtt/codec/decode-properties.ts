@@ -44,7 +44,7 @@ function readProperty(block: ByteReader, place: PropertyPlace, values: Record<st
 
 function findRule(id: number, place: PropertyPlace): PropertyRule {
   const rule = rulesById.get(id);
-  if (rule === undefined) throw malformed(`${id} is no property`);
+  if (rule === undefined) throw malformed(`${id} is not a property`);
   if (!rule.places.includes(place)) throw malformed(`the property ${rule.name} does not belong in ${place}`); // section 2.2.2.2
   if (rule.name === "subscriptionIdentifiers" && place === "publish") {
     throw protocolError("a client's PUBLISH has a subscription identifier"); // [MQTT-3.3.4-6]

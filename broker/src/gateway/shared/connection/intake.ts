@@ -10,7 +10,7 @@ export interface Cutter<Unit> {
   readonly heldBytes: number;
   /**
    * Passes units to `take` in order, those that an earlier call left and those that `chunk` completes, until `take` returns false; {@link resume}
-   * continues with the rest. Throws for bytes that are no valid unit.
+   * continues with the rest. Throws for bytes that are not a valid unit.
    */
   push(chunk: Buffer, take: (unit: Unit) => boolean): void;
   /** Passes on the units that an earlier call left. Throws as {@link push} does. */
@@ -27,7 +27,7 @@ export interface IntakeParts<Unit> {
   /** Called before the bytes are cut; may throw. */
   readonly onBytes: (chunk: Buffer) => void;
   readonly onUnit: (unit: Unit) => void;
-  /** Called when the bytes are no valid unit, or when {@link onBytes} or {@link onUnit} threw. */
+  /** Called when the bytes are not a valid unit, or when {@link onBytes} or {@link onUnit} threw. */
   readonly onFailed: (error: unknown) => void;
   /** Received bytes that other parts of the connection keep. */
   readonly keptBytes: () => number;

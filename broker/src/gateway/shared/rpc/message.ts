@@ -58,7 +58,8 @@ export function parseMessage(value: unknown): ParsedMessage {
   const answerId = id ?? null;
   if (jsonrpc !== "2.0") return invalid(answerId, '"jsonrpc" is not "2.0"');
   if (typeof method !== "string") return invalid(answerId, '"method" is not a string');
-  if (!Array.isArray(params) && !isJsonObject(params)) return invalid(answerId, '"params" is no object and no array');
+  if (!Array.isArray(params) && !isJsonObject(params))
+    return invalid(answerId, '"params" is neither an object nor an array');
   return { kind: "call", call: { id, method, params } };
 }
 

@@ -16,7 +16,7 @@ export function unescapeHeader(text: string, version: Version): string {
   return text.replaceAll(/\\(.?)/gsu, (escape, code: string) => {
     const character = Object.hasOwn(escapes, code) ? escapes[code] : undefined;
     if (character === undefined) {
-      throw new FrameError(`${JSON.stringify(escape)} is no escape of STOMP ${version}`);
+      throw new FrameError(`${JSON.stringify(escape)} is not an escape of STOMP ${version}`);
     }
     return character;
   });

@@ -195,7 +195,7 @@ export class FrameParser {
     const command = clientCommands.find((known) => known === text);
     if (command !== undefined) return command;
     const receipt = findReceipt(lines, this.#version ?? "1.2");
-    throw new FrameError(`${JSON.stringify(text)} is no command of a STOMP client`, receipt);
+    throw new FrameError(`${JSON.stringify(text)} is not a command of a STOMP client`, receipt);
   }
 
   #toHeaders(command: ClientCommand, lines: readonly string[]): Headers {
@@ -254,14 +254,14 @@ function withoutReturn(line: string): string {
 function splitHeader(line: string): readonly [string, string] {
   const header = findHeaderIn(line);
   if (header !== undefined) return header;
-  throw new FrameError(`${JSON.stringify(line.slice(0, 100))} is no header: a header is name:value`);
+  throw new FrameError(`${JSON.stringify(line.slice(0, 100))} is not a header: a header is name:value`);
 }
 
 /** Splits a header of CONNECT. The error quotes nothing: a line may be a part of the passcode, and the message gets into the log. */
 function splitConnectHeader(line: string): readonly [string, string] {
   const header = findHeaderIn(line);
   if (header !== undefined) return header;
-  throw new FrameError("a line of CONNECT is no header: a header is name:value, and no value has an end of line");
+  throw new FrameError("a line of CONNECT is not a header: a header is name:value, and no value has an end of line");
 }
 
 function findHeaderIn(line: string): readonly [string, string] | undefined {
@@ -310,7 +310,7 @@ function toBodyLength(headers: Headers): number | undefined {
   if (text === undefined) return undefined;
   if (!/^\d{1,15}$/.test(text)) {
     throw new FrameError(
-      `content-length ${JSON.stringify(text.slice(0, 100))} is no number`,
+      `content-length ${JSON.stringify(text.slice(0, 100))} is not a number`,
       findHeader(headers, "receipt"),
     );
   }
@@ -318,7 +318,7 @@ function toBodyLength(headers: Headers): number | undefined {
 }
 
 function checkCommandLength(length: number): void {
-  if (length > commandBytesMax) throw new FrameError("this is no frame of STOMP");
+  if (length > commandBytesMax) throw new FrameError("this is not a frame of STOMP");
 }
 
 function earlyNul(): FrameError {

@@ -130,7 +130,7 @@ export class EndpointSet implements EvmProvider {
         empty.push(answer);
       } catch (thrown) {
         const error = method === sendMethod ? toSendError(thrown, endpoint) : thrown;
-        // This endpoint may refuse the transaction only because an earlier endpoint accepted it. "Already known" is no refusal: both endpoints have it.
+        // This endpoint may refuse the transaction only because an earlier endpoint accepted it. "Already known" is not a refusal: both endpoints have it.
         const isDoubtful =
           method === sendMethod && isMaybeDone(failures) && toRpcFailure(error).kind !== "already-known";
         if (isForNext(error)) failures.set(endpoint, error);
@@ -371,7 +371,7 @@ function isForNext(error: unknown): error is EndpointError {
   return error instanceof EndpointError && (error.reach === "unreached" || error.reach === "unknown");
 }
 
-/** @throws RpcAnswerError if the answer to a request for logs is no list of logs, so that the next endpoint is asked. */
+/** @throws RpcAnswerError if the answer to a request for logs is not a list of logs, so that the next endpoint is asked. */
 function checkLogs(answer: unknown, method: string, endpoint: Endpoint): void {
   if (method !== "eth_getLogs" || isLogList(answer)) return;
   throw new RpcAnswerError(`${endpoint.name}: returned no list of logs`, { code: 0 });

@@ -324,7 +324,7 @@ export function readHeader(value: unknown): Header {
   };
 }
 
-/** @throws RpcFailure if `value` is no list of logs. */
+/** @throws RpcFailure if `value` is not a list of logs. */
 function readLogs(value: unknown): readonly RpcLog[] {
   if (isLogList(value)) return inOrder(value);
   throw new RpcFailure("refused", "the endpoint returned no list of logs", { cause: value });

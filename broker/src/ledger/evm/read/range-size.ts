@@ -24,7 +24,7 @@ export class RangeSize {
     else if (bytes < bytesWanted / 4) this.#blocks = Math.min(this.#max, this.#blocks * 2);
   }
 
-  /** Call it after a failure that is no refusal: the answer may have been too long, or the endpoint may be down. */
+  /** Call it after a failure that is not a refusal: the answer may have been too long, or the endpoint may be down. */
   onLost(): void {
     this.#blocks = Math.max(1, this.#blocks >> 1);
   }

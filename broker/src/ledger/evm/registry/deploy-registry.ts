@@ -110,7 +110,7 @@ async function findReceipt(rpc: Rpc, { variants }: Deployment): Promise<Receipt 
 
 /**
  * Sends the newest version, then the older ones until the endpoint accepts or has one. An earlier start may have sent the same deployment, so a
- * known transaction is no failure. The next check shows whether another transaction used the nonce. @throws BrokerError 200202 if all versions are refused.
+ * known transaction is not a failure. The next check shows whether another transaction used the nonce. @throws BrokerError 200202 if all versions are refused.
  */
 async function sendOnce(rpc: Rpc, { variants }: Deployment): Promise<void> {
   let refusal: RpcFailure | undefined;

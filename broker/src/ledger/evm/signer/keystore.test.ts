@@ -88,7 +88,7 @@ describe("a keystore of version 3", () => {
     ],
     ["another version", { ...withPbkdf2, version: 1 }, password, /^key\.json is not a keystore that can be read/],
     [
-      "a cost of scrypt that is no power of two",
+      "a cost of scrypt that is not a power of two",
       { ...withScrypt, crypto: { ...withScrypt.crypto, kdfparams: { ...withScrypt.crypto.kdfparams, n: 12 } } },
       password,
       /^key\.json is not a keystore that can be read/,

@@ -18,7 +18,7 @@ import type { SessionFilterTable, SessionTable } from "../schema.ts";
 type Immutable = Pick<SessionTable, "session_id" | "group_id" | "interface_type" | "key" | "created_at">;
 type EndColumns = Pick<SessionTable, "principal" | "expiry_ms" | "will" | "will_delay_ms">;
 
-/** Checksum of the columns that no other check covers, without the owner: a node that is no member has lost its sessions, so a damaged owner does no harm. */
+/** Checksum of the columns that no other check covers, without the owner: a node that is not a member has lost its sessions, so a damaged owner does no harm. */
 function checksumOfSession(row: Immutable & EndColumns): number {
   const will = row.will === null ? null : checksumOfBytes(row.will);
   const { session_id, group_id, interface_type, key, created_at, principal, expiry_ms, will_delay_ms } = row;

@@ -34,9 +34,12 @@ export function readCertificate(files: CertificateFiles, protocol: TlsProtocol):
   try {
     createSecureContext({ cert, key });
   } catch (cause) {
-    throw new Error(`${keyFile} is no key of the certificate ${certificateFile}: ${messageOf(cause)}. ${keyAdvice}`, {
-      cause,
-    });
+    throw new Error(
+      `${keyFile} is not the key of the certificate ${certificateFile}: ${messageOf(cause)}. ${keyAdvice}`,
+      {
+        cause,
+      },
+    );
   }
   const clientCa = clientCaFile === "" ? undefined : readPem(clientCaFile, `authority of clients of ${protocol}`);
   if (clientCa !== undefined) parseCertificate(clientCa, clientCaFile);
@@ -57,7 +60,7 @@ function parseCertificate(cert: Buffer, file: string): X509Certificate {
   try {
     return new X509Certificate(cert);
   } catch (cause) {
-    throw new Error(`${file} is no certificate in PEM: ${messageOf(cause)}`, { cause });
+    throw new Error(`${file} is not a certificate in PEM: ${messageOf(cause)}`, { cause });
   }
 }
 

@@ -19,7 +19,7 @@ export class Members {
     this.#queries = queries;
   }
 
-  /** Overwrites the row of an expired or replaced member with the same address, so that the former identifier is no member any more. */
+  /** Overwrites the row of an expired or replaced member with the same address, so that the former identifier is not a member any more. */
   async join({ id, address, replaces = [] }: JoiningNode, lastsMs: number): Promise<"joined" | "taken"> {
     return this.#queries.transaction().execute(async (transaction) => {
       const others = sql`address = ${address} and node_id <> ${id} and node_id <> all(${replaces}::text[])`;
