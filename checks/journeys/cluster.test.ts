@@ -12,7 +12,7 @@ import { until } from "../harness/until.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const nodeCount = 3;
-/** Restarts in a row. An anvil that lost its first block may by chance make the same block again, but not this often. */
+/** Consecutive restarts. An anvil that lost its first block may by chance make the same block again, but not this often. */
 const restartCount = 4;
 const msPerSecond = 1000;
 const startTimeoutMs = 90_000;

@@ -17,7 +17,7 @@ const pollsPerCheck = 50;
  */
 const pollsUnansweredMax = 25;
 
-/** Maximum number of polls in a row that find no sign of life of the broker: it hangs, or cannot take the request. */
+/** Maximum number of consecutive polls that find no sign of life of the broker: it hangs, or cannot take the request. */
 const pollsSilentMax = 300;
 
 /**

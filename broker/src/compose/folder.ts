@@ -218,7 +218,7 @@ function withoutGroupKey(folder: DataFolder, { id }: GroupConfig): string {
   return [
     `${file} is missing: it holds the key by which this broker has signed for group ${id}, and a new key would have neither its funds nor its rights.`,
     `Restore it from a backup of this folder, or name the key in the group's "signer".`,
-    `If it is lost for good, make a new one: (umask 077; openssl rand -hex 32 > ${file}).`,
+    `If it is lost permanently, make a new one: (umask 077; openssl rand -hex 32 > ${file}).`,
     nothingChanged,
   ].join(" ");
 }

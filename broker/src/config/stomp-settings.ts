@@ -81,7 +81,7 @@ export const stompSettings = {
   stompImplicitReceipts: choice(["on", "off"], {
     section,
     description:
-      "Whether a SUBSCRIBE or UNSUBSCRIBE that asks for no receipt gets one all the same, with its `id` as `receipt-id`. Some clients wait for it.",
+      "Whether a SUBSCRIBE or UNSUBSCRIBE that asks for no receipt still gets one, with its `id` as `receipt-id`. Some clients wait for it.",
     default: "off",
   }),
 } as const satisfies SettingsTable;

@@ -41,7 +41,7 @@ export class VanishedEvents {
   }
 
   /**
-   * Number of vanished events that the filter matches, up to and including the position. Count all positions of a filter in a row: only the first one looks
+   * Number of vanished events that the filter matches, up to and including the position. Count all positions of a filter one after another: only the first one looks
    * for matching topics.
    */
   countUpTo(filter: TopicFilter, position: Position): number {

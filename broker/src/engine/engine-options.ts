@@ -50,7 +50,7 @@ export interface EngineOptions extends Pick<GroupLifeOptions, "processTrouble">,
   readonly readMemory?: (() => number) | undefined;
 }
 
-/** How long a part that hangs holds up a stop after its deadline, in milliseconds. */
+/** How long a part that hangs delays a stop after its deadline, in milliseconds. */
 export const hungMsMax = 2_000;
 
 /** The engine with its lifecycle. */

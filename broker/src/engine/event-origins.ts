@@ -84,7 +84,7 @@ export class EventOrigins {
   }
 }
 
-/** Bounds how long reads without a result hold up one reader: otherwise each block of a backlog could wait until the deadline of its read. */
+/** Bounds how long reads without a result delay one reader: otherwise each block of a backlog could wait until the deadline of its read. */
 class Patience {
   readonly #clock: Pick<Clock, "monotonic">;
   /** How long reads without a result took. Forgotten {@link patienceMs} after the last of them. */

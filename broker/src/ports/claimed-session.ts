@@ -12,7 +12,7 @@ export function toNewSession(claim: SessionClaim): StoredSession {
 
 const willKeyPrefix = "will ";
 
-/** The key of the session from which a claim took the will that the row of `key` keeps. Of any other row: its key, as a rule. */
+/** The key of the session from which a claim took the will that the row of `key` keeps. For any other row, usually its own key. */
 export function keyOfClaim(key: string): string {
   return key.startsWith(willKeyPrefix) ? key.slice(willKeyPrefix.length) : key;
 }

@@ -68,7 +68,7 @@ export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
   /** A frame that `opened` read and the loop has not taken yet. */
   #peeked: Frame | undefined;
   #hasConnected = false;
-  /** Failed connections in a row. */
+  /** Consecutive failed connections. */
   #failures = 0;
   #reconnectMs = reconnectMsDefault;
   /** Why the present connection ends, if the broker has said so. */
@@ -91,7 +91,7 @@ export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
     return this.#opening;
   }
 
-  /** Ends the tail for good, even while it connects. A loop over it ends without an error. */
+  /** Ends the tail permanently, even while it connects. A loop over it ends without an error. */
   close(): void {
     this.#isClosed = true;
     this.#scope?.abort();

@@ -37,7 +37,7 @@ const failed = (body = ""): EndedAttempt => ({
   answer: { status: 503, body: new TextEncoder().encode(body) },
 });
 
-it("merges accepted attempts in a row, and keeps the first 1,024 bytes of the answer to a failed one", () => {
+it("merges consecutive accepted attempts, and keeps the first 1,024 bytes of the answer to a failed one", () => {
   const history = new AttemptHistory();
   for (const sequence of [1, 2, 3]) history.note(notificationOf(1, sequence), accepted);
   history.note(notificationOf(1, 4), failed("x".repeat(3_000)));

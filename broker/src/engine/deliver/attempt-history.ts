@@ -2,7 +2,7 @@ import type { EventId } from "@stele/wire";
 import type { SubscriptionId } from "../../domain/subscription.ts";
 import type { AttemptAnswer, AttemptOutcome, Notification } from "../../ports/sink.ts";
 
-/** Attempts that a node remembers of one subscription; accepted ones in a row count as one. */
+/** Attempts that a node remembers of one subscription; consecutive accepted ones count as one. */
 export const attemptsPerSubscriptionMax = 10;
 /** Memory for the attempts of all subscriptions of a node, in bytes. Beyond it, the subscriptions whose last new record is oldest lose theirs. */
 export const historyBytesMax = 32 * 1024 * 1024;
@@ -15,14 +15,14 @@ const recordBytes = 768;
 /** Largest memory of a character of a text. */
 const bytesPerCharacter = 2;
 
-/** One attempt, or the newest of several accepted ones in a row. */
+/** One attempt, or the newest of several consecutive accepted ones. */
 export interface AttemptRecord {
   /** When it ended, in milliseconds since the epoch. */
   readonly at: number;
   readonly durationMs: number;
   readonly outcome: "accepted" | "failed" | "gone";
   readonly eventId: EventId;
-  /** Number of accepted attempts in a row; 1 for a failed attempt. */
+  /** Number of consecutive accepted attempts; 1 for a failed attempt. */
   readonly count: number;
   /** HTTP status of the answer; undefined without one. */
   readonly status: number | undefined;

@@ -90,7 +90,7 @@ export async function deliver(
     if (leftMs > 0) {
       waitedMs += await wait(leftMs);
       signals.onFailing?.({ attempts, waitedMs });
-      // Attempt now, even if the receiver has asked another topic to wait meanwhile: else one topic could hold up the others for ever.
+      // Attempt now, even if the receiver has asked another topic to wait meanwhile: else one topic could block the others for ever.
       if (stopping.aborted) break;
     }
     const turn = hasTurn ? undefined : signals.turn?.(stopping);

@@ -4,7 +4,7 @@ import type { EventOrigin, OriginSource } from "../broker.ts";
 
 export interface LoadOriginsOptions {
   readonly signal: CancelSignal;
-  /** Called when the load has failed `failures` times in a row. Resolves when it is time to try again. */
+  /** Called after `failures` consecutive failed loads. Resolves when it is time to try again. */
   readonly onFailed: (error: unknown, failures: number) => Promise<void>;
   /** Called before a wait for the store or the chain. */
   readonly onWait: () => void;

@@ -35,7 +35,7 @@ export class ProgressWriter {
   /** Rows of the write in progress. */
   #underWay = new Map<SubscriptionId, NotedProgress>();
   #notedCount = 0;
-  /** Failed writes in a row. */
+  /** Consecutive failed writes. */
   #failures = 0;
   #cancelTimer: (() => void) | undefined;
   /** The write in progress. Never rejects. */

@@ -18,7 +18,7 @@ export interface SkippedEventsOptions {
   /** Dead letters that are not stored yet although the cursor has passed their events. */
   readonly unsaved: () => readonly DeadLetter[];
   readonly stopping: CancelSignal;
-  /** Called when the store has failed `failures` times in a row. Resolves when it is time to try again. */
+  /** Called after `failures` consecutive failures of the store. Resolves when it is time to try again. */
   readonly onFailed: (failures: number) => Promise<void>;
 }
 

@@ -105,7 +105,7 @@ export class Follower {
     health.warn(`the index lacked events of block ${blockNumber}, and the broker read blocks again from there`);
   }
 
-  /** Whether `follow` returns the batch as well: chain nodes behind one address may disagree, and a rollback in vain would deliver events again. */
+  /** Whether `follow` returns the batch as well: chain nodes behind one address may disagree, and a needless rollback would deliver events again. */
   async #isFollowed(
     { address, firstSequence }: BatchStart,
     { after, blockNumber }: { readonly after: BlockRef; readonly blockNumber: number },

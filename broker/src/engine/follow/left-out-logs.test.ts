@@ -98,7 +98,7 @@ it("reads a block again whose events the chain left out, and delivers them in or
   await gappy.expectLast("2", "3", "4");
 });
 
-it("reads two blocks in a row again", async () => {
+it("reads two consecutive blocks again", async () => {
   const gappy = await GappyCluster.start();
   gappy.leaveOut(2);
   for (const text of ["2", "3"]) expect(await gappy.publish("a", text)).toBe("TIMEOUT");
@@ -125,7 +125,7 @@ it("rolls back only to the block before the topic's next event, even if the chai
   );
 });
 
-it("rolls back once it can read the left-out events, and not in vain", async () => {
+it("rolls back only once it can read the left-out events", async () => {
   const gappy = await GappyCluster.start();
   gappy.leaveOut(1, 3);
   const gap = gappy.cluster.chain.head + 1;

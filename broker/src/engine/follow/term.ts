@@ -11,7 +11,7 @@ import { Follower, type FollowerOptions } from "./follower.ts";
 import { Overtaken } from "./overtaken.ts";
 import type { Watcher } from "./watcher.ts";
 
-/** Failures in a row after which this node releases the lease, unless the store is unreachable. A successful step resets the count. */
+/** Consecutive failures after which this node releases the lease, unless the store is unreachable. A successful step resets the count. */
 const failuresMax = 6;
 /** Longest wait between two attempts of a node that shares the store, in milliseconds. */
 const retryDelayMsMax = 1_000;
@@ -143,7 +143,7 @@ export class Term {
   }
 }
 
-/** Wait after `failures` failures in a row, in milliseconds. `delayMsMax` is left out by a node that shares the store. */
+/** Wait after `failures` consecutive failures, in milliseconds. `delayMsMax` is left out by a node that shares the store. */
 export function retryDelayMs(
   failures: number,
   options: { readonly randomness: Randomness; readonly limits: EngineLimits; readonly delayMsMax?: number },

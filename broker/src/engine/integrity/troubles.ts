@@ -58,7 +58,7 @@ export class Troubles {
     return this.#byGroup.get(groupId) ?? this.#describe(groupId, (one) => !isOfOldEvents(one));
   }
 
-  /** A warning to the operator about a group, which may be ready all the same; undefined if there is none. */
+  /** A warning to the operator about a group, which may still be ready; undefined if there is none. */
   warningOf(groupId: GroupId): string | undefined {
     return this.#describe(groupId, isOfOldEvents);
   }

@@ -58,7 +58,7 @@ export interface DeadLetterRun {
 }
 
 interface Redelivery extends DeadLetterRun {
-  /** The same for all dead letters of the order, so that a chain that hangs does not hold up each. */
+  /** The same for all dead letters of the order, so that a chain that hangs does not delay each. */
   readonly origins: OriginSource;
 }
 

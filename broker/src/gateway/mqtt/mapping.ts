@@ -101,7 +101,7 @@ function toProperties(delivery: Delivery, options: OutgoingOptions): Properties 
   const read = (name: string): string | undefined => findExtension(event.extensions, prefix + name);
   const leftSeconds = secondsLeft(read(key.expiresAt), now);
   const isExpired = leftSeconds !== undefined && leftSeconds <= 0;
-  if (isExpired && !isRepeated) return undefined; // [MQTT-3.3.2-5]; an event that was sent before is repeated even so ([MQTT-4.3.3-7], [MQTT-4.4.0-1])
+  if (isExpired && !isRepeated) return undefined; // [MQTT-3.3.2-5]; but an event that was sent before is repeated ([MQTT-4.3.3-7], [MQTT-4.4.0-1])
   const isRaw = options.payload === "raw";
   const format = isRaw ? read(key.format) : "1";
   const identifiers = filters.flatMap(({ identifier }) => (identifier === undefined ? [] : [identifier]));

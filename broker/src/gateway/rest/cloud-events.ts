@@ -22,7 +22,7 @@ import type { RestReader } from "./rest-reader.ts";
 /** CloudEvents of one request. */
 export type CloudEvents =
   | { readonly kind: "one"; readonly call: PublishCall }
-  /** Published together, all or none. `read` parses them in slices of time, so that it holds up no other work. @throws BrokerError 200001. */
+  /** Published together, all or none. `read` parses them in slices of time, so that it delays no other work. @throws BrokerError 200001. */
   | { readonly kind: "batch"; readonly read: (slices: Slices) => Promise<readonly PublishCall[]> };
 
 /** Begins the content types of CloudEvents in every format (HTTP protocol binding 1.0.2, section 3). */

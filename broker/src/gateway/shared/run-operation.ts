@@ -30,7 +30,7 @@ export type Expense = "read" | "proof" | "search" | "receiver";
 
 const expenses: { readonly [Name in AskedOperation]?: Expense } = { getEvent: "read", getProof: "proof", list: "read" };
 
-/** Runs operations. Expensive ones take turns, so that a connection with a thousand calls at once does not hold up the others. */
+/** Runs operations. Expensive ones take turns, so that a connection with a thousand calls at once does not delay the others. */
 export class OperationRunner {
   readonly #turns: { readonly [Kind in Expense]: Turns } = {
     read: new Turns(readsRunningMax),

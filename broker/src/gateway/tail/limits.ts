@@ -4,10 +4,10 @@ export const heartbeatMs = 15_000;
 /** A heartbeat interval has this many turns. Each turn serves a part of the tails, so that the broker does not write to thousands of tails at once. */
 export const heartbeatTurns = 15;
 
-/** The broker ends a tail whose client has read nothing of its waiting bytes at this many heartbeats in a row. */
+/** The broker ends a tail whose client has read nothing of its waiting bytes at this many consecutive heartbeats. */
 export const stalledBeatsMax = 4;
 
-/** The broker ends a tail whose events the node cannot read at this many heartbeats in a row, so that the client can go to another node. */
+/** The broker ends a tail whose events the node cannot read at this many consecutive heartbeats, so that the client can go to another node. */
 export const stuckBeatsMax = 2;
 
 /** Shortest delay before a reconnect. The broker tells clients how long to wait. */

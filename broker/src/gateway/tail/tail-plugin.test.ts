@@ -311,7 +311,7 @@ test("buffers a bounded number of bytes for a client that reads nothing, and end
   await expect.poll(() => tailed.ended).toEqual(["stalled", "a"]);
 });
 
-test("ends a tail if the node cannot read its events at two heartbeats in a row", async () => {
+test("ends a tail if the node cannot read its events at two consecutive heartbeats", async () => {
   const tailed = new Tailed();
   tailed.isStuck = true;
   await using server = await serve({ tail: tailed.tail }, { tail: tailed.options({ beatMs: 30 }) });

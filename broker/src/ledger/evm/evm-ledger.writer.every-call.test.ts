@@ -7,7 +7,7 @@ import { type Writer, WriterWorld } from "./testing/writer-world.ts";
 /** Number of runs at the same time; different requests fail in each. */
 const runsAtOnce = 6;
 const deadlineMs = 1200;
-/** If several requests in a row fail, the first one of the next run comes this many requests later. A long run sets CHECKS_ROUNDS to try every request. */
+/** If several consecutive requests fail, the first one of the next run comes this many requests later. A long run sets CHECKS_ROUNDS to try every request. */
 const startStep = process.env["CHECKS_ROUNDS"] === undefined ? 3 : 1;
 
 /** What happens to a failing request. */
@@ -29,7 +29,7 @@ const faults: Readonly<Record<string, Interceptor>> = {
 
 type Answer = BatchOutcome["status"] | number;
 
-/** Publishes events while `fault` handles `failing` requests in a row, the first one being request number `from`. Returns the number of requests. */
+/** Publishes events while `fault` handles `failing` consecutive requests, the first one being request number `from`. Returns the number of requests. */
 async function run(from: number, failing: number, fault: Interceptor): Promise<number> {
   const world = await WriterWorld.join(shared, `run ${from} ${failing} ${worlds++}`);
   await (await world.createFirstWriter()).ledger.stop();
@@ -102,7 +102,7 @@ afterEach(async () => {
 
 describe.each(Object.entries(faults))("when a request %s", (_, fault) => {
   test.each([1, 4])(
-    "each acknowledged event is on the chain once, and no failed event is on it (%i such requests in a row)",
+    "each acknowledged event is on the chain once, and no failed event is on it (%i consecutive such requests)",
     async (failing) => {
       const requests = await run(Number.POSITIVE_INFINITY, 0, fault);
       expect(requests).toBeGreaterThan(20);

@@ -71,7 +71,7 @@ const attemptSchema = z.strictObject({
   at: time,
   outcome: z.enum(["accepted", "failed", "gone"]),
   eventId: z.string(),
-  count: z.int().describe("Number of attempts: accepted ones in a row are one entry, with the data of the newest."),
+  count: z.int().describe("Number of attempts: consecutive accepted ones are one entry, with the data of the newest."),
   durationMs: z.number(),
   status: z.int().optional().describe("HTTP status; absent without an answer."),
   reason: z.string().optional(),

@@ -66,7 +66,7 @@ class Client {
   readonly #qos: 1 | 2;
   #peer = new RecordingPeer();
   #attachment: Attachment | undefined;
-  /** Every connection that the client had. If it tries in vain to connect elsewhere, its earlier connection stays open. */
+  /** Every connection that the client had. If it fails to connect elsewhere, its earlier connection stays open. */
   readonly #all: Attachment[] = [];
   #attempts = 0;
   #seen = 0;

@@ -39,7 +39,7 @@ export class Share implements Interest {
   readonly #members = new Set<ShareMember>();
   /** Members that had no room when they were last asked, and have not woken the share since. */
   readonly #full = new Set<ShareMember>();
-  /** Failed writes that take events from the share; the store may have recorded them all the same. */
+  /** Failed writes that take events from the share; the store may still have recorded them. */
   #unknown: ShareTake[] = [];
   #mayHaveReturned = true;
   #id: ShareId | undefined;
@@ -103,7 +103,7 @@ export class Share implements Interest {
     this.#reading = { ending, ended: this.#run(ending) };
   }
 
-  /** Ends deliveries for good. Call it when no member is left. Gives the events of failed takes back to the share, unless `signal` aborts. Never rejects. */
+  /** Ends deliveries permanently. Call it when no member is left. Gives the events of failed takes back to the share, unless `signal` aborts. Never rejects. */
   async close(signal: CancelSignal): Promise<void> {
     await this.stop();
     if (this.#unknown.length === 0) return;

@@ -27,7 +27,7 @@ export interface SessionWriterParts {
   readonly onRefused: (sessions: readonly WritableSession[]) => void;
 }
 
-/** The writers of a node, one for each group: a rollback of one group may lock its sessions for long, and must not hold up other groups. */
+/** The writers of a node, one for each group: a rollback of one group may lock its sessions for long, and must not delay other groups. */
 export class SessionWriters {
   readonly #byGroup: ReadonlyMap<GroupId, SessionWriter>;
 

@@ -3,7 +3,7 @@ import type { CancelSignal } from "../../../lib/cancellation.ts";
 import { Semaphore } from "../../../lib/semaphore.ts";
 
 /**
- * Maximum number of calls of one kind that run at once in a group: thousands of clients that connect, subscribe or leave must not hold up the index, which
+ * Maximum number of calls of one kind that run at once in a group: thousands of clients that connect, subscribe or leave must not delay the index, which
  * uses the same store.
  */
 export const storeTurnsMax = 5;

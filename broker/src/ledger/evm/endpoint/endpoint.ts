@@ -31,7 +31,7 @@ export class Endpoint {
   #pausedUntil = 0;
   #reason: string | undefined;
   #downSince = 0;
-  /** Methods without an answer: how many requests in a row, and until when other endpoints are better for the method. */
+  /** Methods without an answer: how many consecutive requests, and until when other endpoints are better for the method. */
   readonly #late = new Map<string, { readonly count: number; readonly until: number }>();
 
   constructor(connection: Connection, clock: Clock) {

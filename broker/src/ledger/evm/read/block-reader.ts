@@ -153,7 +153,7 @@ export class BlockReader {
 
   /**
    * The logs of each block. A chain node may announce a block before it can search its logs, and return none: asks again, all endpoints, for logs that headers
-   * promise. The first pass asks one endpoint: a bloom may promise in vain, and an endpoint that hangs must not delay each such block.
+   * promise. The first pass asks one endpoint: a bloom filter may promise logs that do not exist, and an endpoint that hangs must not delay each such block.
    */
   async #promisedLogs(headers: readonly Header[], ended: AbortSignal): Promise<readonly (readonly ContractLog[])[]> {
     const logs = await this.#logsOf(headers, false);

@@ -49,7 +49,7 @@ test("names a refusal of the next nonce for five minutes, since nobody may publi
   expect(world.sender.trouble.find()).toBeUndefined();
 });
 
-test("names a transaction that waits in vain rather than the refusal of the next nonce", async () => {
+test("names a transaction that nobody mines rather than the refusal of the next nonce", async () => {
   const world = new SenderWorld({ deadlineMs: 60_000 });
   const { node, clock, sender } = world;
   await world.send(1, { logsExpected: undefined });

@@ -130,7 +130,7 @@ const handlers: Handlers = {
 };
 
 /**
- * After this many failed sends of a transaction in a row, a no-op replaces it, if the chain waits for its nonce and nobody waits for its outcome. A new
+ * After this many consecutive failed sends of a transaction, a no-op replaces it, if the chain waits for its nonce and nobody waits for its outcome. A new
  * transaction reaches the number after two to three minutes, one from the journal after six minutes.
  */
 const failedSendsMax = 48;

@@ -8,7 +8,7 @@ import { noOp } from "./transaction-state.ts";
 
 const deadlineMs = 30_000;
 
-it("names the oldest transaction that no block has when callers have waited for it in vain, until its block is final", async () => {
+it("names the oldest transaction that no block has once its callers have timed out, until its block is final", async () => {
   const { node, clock, sender, ...world } = await startWorld();
   await clock.advance(deadlineMs - 100);
   expect(sender.trouble.find()).toBeUndefined();

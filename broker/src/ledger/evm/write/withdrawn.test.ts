@@ -45,7 +45,7 @@ async function refuseFirst(journal: FailingJournal, whileRefused: () => void): P
   return first;
 }
 
-test("refuses a transaction for good once a no-op took its place in the journal", async () => {
+test("refuses a transaction permanently once a no-op took its place in the journal", async () => {
   const journal = new FailingJournal();
   expect(await refuseFirst(journal, () => {})).toMatchObject({ code: 200202 });
 });

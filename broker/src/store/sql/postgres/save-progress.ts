@@ -7,7 +7,7 @@ import type { ProgressRow, Schema } from "../schema.ts";
  * for the disk: begin, setting and commit would be three more round trips, and a busy node writes progress 20 times a second. It locks the rows in
  * the order of their ids before it changes any, so that two nodes that write the same rows cannot deadlock. It compares each row's value after
  * locking, not the value at the start of the statement. Rows that others have locked follow in a second statement, which waits for them: a rollback of
- * one group must not hold up the rows of the others.
+ * one group must not delay the rows of the others.
  */
 export async function saveProgress(
   database: Kysely<Schema>,

@@ -59,7 +59,7 @@ export class SqliteSession implements DatabaseConnection {
 
   /**
    * Waits for its turn, then sets the durability of the caller's commits. Each FULL commit waits for the disk, and clients can ask for thousands of them.
-   * These are `slow`: they must not hold up the index, and with it every publish.
+   * These are `slow`: they must not delay the index, and with it every publish.
    */
   async acquire(synchronous: Synchronous, speed: Speed): Promise<this> {
     await this.#mutex.acquire(speed);
