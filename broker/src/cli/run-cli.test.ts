@@ -124,13 +124,13 @@ it.each([
 it.each([
   ["refuses --group alone, which does not confirm that all are meant", ["--group", "1"], 2, []],
   [
-    "accepts --group beside --all",
+    "accepts --group together with --all",
     ["--group", "1", "--all"],
     0,
     ["/admin/v1/subscriptions/pause?all=true&groupId=1&limit=500"],
   ],
   ["refuses a blank --group, which would name the default group", ["--group", "", "--all"], 2, []],
-  ["accepts --group beside identifiers", ["a", "--group", "1"], 0, ["/admin/v1/subscriptions/a/pause"]],
+  ["accepts --group together with identifiers", ["a", "--group", "1"], 0, ["/admin/v1/subscriptions/a/pause"]],
 ])("subs pause: %s", async (...[, flags, code, done]) => {
   expect(await run(["subs", "pause", ...flags], {})).toMatchObject({ code });
   expect(sent).toEqual(done);

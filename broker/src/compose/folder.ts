@@ -146,7 +146,7 @@ function checkChainLog(file: string): void {
 
 function warnOfNewChain(folder: DataFolder, logger: Logger): void {
   const remedy = "if this folder had a chain, stop now and restore the folder from a backup";
-  logger.warn("new chain begun beside an old key: neither chain nor store is here", {
+  logger.warn("new chain begun with an existing signer key: found neither chain nor store", {
     key: embeddedKeyFile(folder),
     remedy,
   });

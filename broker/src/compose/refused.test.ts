@@ -385,7 +385,7 @@ it("warns that it begins a new chain if the folder has only a key", async () => 
   const warnings: string[] = [];
   const server = await start(folder, {}, { ...silentLogger, warn: (message) => void warnings.push(message) });
   await server.stop();
-  expect(warnings).toContain("new chain begun beside an old key: neither chain nor store is here");
+  expect(warnings).toContain("new chain begun with an existing signer key: found neither chain nor store");
 });
 
 it("creates no data folder if its port is taken", async () => {

@@ -180,8 +180,8 @@ export interface SessionStore {
    */
   detachSession(key: SessionKey, end: Omit<StoredConnectionEnd, "principal">): Promise<boolean>;
   /**
-   * Takes a session without connection whose will or end is due, under a new epoch, so that only one node handles it. Returns undefined if there is no session
-   * with that epoch, or if it has a connection.
+   * Takes a session without a connection whose will or end is due, under a new epoch, so that only one node handles it. Returns undefined if there is no
+   * session with that epoch, or if it has a connection.
    */
   takeDueSession(key: SessionKey, owner: NodeId | undefined): Promise<StoredSession | undefined>;
   /** Marks the will as published: from then on only the session's end can be due. Returns false if there is no session with that epoch. */
@@ -194,7 +194,7 @@ export interface SessionStore {
   findSessionTime(groupId: GroupId): Promise<number>;
   /** Adds to the group's session time, and returns it. */
   advanceSessionTime(groupId: GroupId, byMs: number): Promise<number>;
-  /** Sessions without connection and owner whose will or end is due, longest due first. */
+  /** Sessions without a connection or an owner whose will or end is due, longest due first. */
   listDueSessions(groupId: GroupId, atMost: number): Promise<readonly SessionKey[]>;
   /** Sessions in the order of their identifiers, beginning after `after`. Leaves out damaged ones. Returns fewer than the limit only at the end. */
   listSessions(page: {
@@ -211,7 +211,7 @@ export interface SessionStore {
   countDetached(groupId: GroupId): Promise<number>;
 }
 
-/** When a session without connection ends, in session time; undefined while it has a connection. */
+/** When a session without a connection ends, in session time; undefined while it has a connection. */
 export function endsAt({ detachedAt, expiryMs }: Pick<StoredSession, "detachedAt" | "expiryMs">): number | undefined {
   return detachedAt === undefined ? undefined : detachedAt + expiryMs;
 }

@@ -165,7 +165,7 @@ describe("a subscription identifier", () => {
     expect((await attach({ filters: ["other"] }, {}, new RejectingPeer())).isPresent).toBe(false);
   });
 
-  it("is free after unSubscribe of a subscription without connection", async () => {
+  it("is free after unSubscribe of a subscription without a connection", async () => {
     leave(await attach());
     await engine.clock.advance(100);
     await engine.broker.unSubscribe({ subscriptionId });

@@ -202,7 +202,7 @@ export class SessionSweeper {
     await room.refresh(groupId);
     const keys = times.isKeeper(groupId) ? await room.findExcess(groupId) : [];
     if (keys.length === 0) return false;
-    logger.warn("too many sessions without connection, ending the oldest", { count: keys.length });
+    logger.warn("too many sessions without a connection, ending the oldest", { count: keys.length });
     await this.#advanceUntil(groupId, allSettled(keys.map((key) => this.#end(groupId, key))));
     return true;
   }
