@@ -191,7 +191,7 @@ it.each([
   ["BEGIN", {}, /"transaction" is missing/],
   ["SEND", { destination: "a", transaction: "t" }, /"t" is not open/],
   ["CONNECT", {}, /open already/],
-  ["HELLO", {}, /no command/],
+  ["HELLO", {}, /not a command/],
 ] as const)(
   "refuses a %s with the headers %j, says why in the ERROR, and closes",
   async (command, headers, message) => {

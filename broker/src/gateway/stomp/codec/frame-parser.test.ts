@@ -122,22 +122,22 @@ it.each([
   ["1.2", "a:\\", /escape/],
   ["1.2", String.raw`\x:b`, /\\x/],
   ["1.2", "a:b\rc", /carriage return/],
-  ["1.2", "a", /no header/],
-  ["1.2", ":b", /no header/],
+  ["1.2", "a", /not a header/],
+  ["1.2", ":b", /not a header/],
   ["1.2", "a:b\0", /NUL/],
   ["1.2", Array.from({ length: 11 }, (_, index) => `a${index}:b`).join("\n"), /more than 10 headers/],
   ["1.2", `a:${"b".repeat(1_000)}`, /more than 1000 bytes/],
-  ["1.2", "content-length:-1", /no number/],
-  ["1.2", "content-length:1e1", /no number/],
+  ["1.2", "content-length:-1", /not a number/],
+  ["1.2", "content-length:1e1", /not a number/],
   ["1.2", "content-length:101", /more than 100 bytes/],
 ] as const)("refuses in %s the header line %j", (version, line, message) => {
   for (const cut of [1, 1_000_000]) expect(errorOf(`SEND\n${line}\n\n\0`, { version, cut }).message).toMatch(message);
 });
 
 it.each([
-  ["an unknown command", "HELLO\n\n\0", /no command/],
-  ["a command in small letters", "send\n\n\0", /no command/],
-  ["another protocol", "GET / HTTP/1.1\r\n", /no frame/],
+  ["an unknown command", "HELLO\n\n\0", /not a command/],
+  ["a command in small letters", "send\n\n\0", /not a command/],
+  ["another protocol", "GET / HTTP/1.1\r\n", /not a frame/],
   ["bytes of TLS", Buffer.from([0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3, 7, 7, 7]), /TLS handshake/],
   ["a NUL between frames", "\0", /NUL/],
   ["headers that do not end", "DISCONNECT\nreceipt:7\n\0", /NUL/],
