@@ -2,6 +2,8 @@ import { join } from "node:path";
 import { isBrokerError } from "@stele/wire";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { NodeId } from "../../../../domain/node.ts";
+import type { SubscriptionId } from "../../../../domain/subscription.ts";
 import { silentLogger } from "../../../../lib/logger.ts";
 import { type Hint, hintsAfterLoss } from "../../../../ports/coordinator.ts";
 import { a, addressOf, b, both } from "../../../../ports/coordinator-scenario.contract.ts";
@@ -221,8 +223,9 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
   });
 
   it("concurrent claims, handovers and balancing by two nodes leave one owner for each subscription, without a deadlock", async () => {
-    const one = await joined();
-    const other = await created();
+    const connectionsMax = 3; // One for each call at once: a call that waits two seconds for one fails.
+    const one = await joined({ connectionsMax });
+    const other = await created({ connectionsMax });
     await other.join({ id: b, address: addressOf(b) }, lastsMs);
     await other.renew(b, renewal);
     const numbers = Array.from({ length: 40 }, (_, index) => index);
@@ -230,10 +233,14 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
       "insert into subscriptions select $1 || lpad(to_hex(n), 12, '0'), '1', 'x', 'RESTful', '', null, null, 'active', 0, 0, 0, 0, 0, n, null, 0, null, 0, 0 from generate_series(0, 39) n";
     await (await session()).query(insert, [subscriptionOf(0).id.slice(0, -12)]);
     const ids = numbers.map((number) => subscriptionOf(number).id);
+    const even = ids.filter((_, index) => index % 2 === 0);
+    const odd = ids.filter((_, index) => index % 2 === 1);
     for (let round = 0; round < 10; round += 1) {
       await Promise.all([
-        ...ids.map(async (id, index) => (index % 2 === 0 ? one.claim(id, a) : other.claim(id, b))),
-        ...ids.toReversed().map(async (id, index) => (index % 2 === 0 ? one.claim(id, a) : other.claim(id, b))),
+        claimAll(one, a, even),
+        claimAll(other, b, odd),
+        claimAll(one, a, odd.toReversed()),
+        claimAll(other, b, even.toReversed()),
         one.balance(a),
         other.balance(b),
       ]);
@@ -246,14 +253,14 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     expect(held.toSorted((left, right) => (left < right ? -1 : 1))).toEqual(ids);
   });
 
-  async function created(): Promise<PostgresCoordinator> {
-    const coordinator = createPostgresCoordinator({ url });
+  async function created(options: { readonly connectionsMax?: number } = {}): Promise<PostgresCoordinator> {
+    const coordinator = createPostgresCoordinator({ url, ...options });
     ends.push(async () => coordinator.stop());
     return coordinator;
   }
 
-  async function joined(): Promise<PostgresCoordinator> {
-    const coordinator = await created();
+  async function joined(options: Parameters<typeof created>[0] = {}): Promise<PostgresCoordinator> {
+    const coordinator = await created(options);
     expect(await coordinator.join({ id: a, address: addressOf(a) }, lastsMs)).toBe("joined");
     expect(await coordinator.renew(a, renewal)).toBe(true);
     return coordinator;
@@ -273,6 +280,11 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     return client;
   }
 });
+
+/** Claims subscriptions one after another. */
+async function claimAll(coordinator: PostgresCoordinator, nodeId: NodeId, ids: readonly SubscriptionId[]) {
+  for (const id of ids) await coordinator.claim(id, nodeId);
+}
 
 /** Expects a renewal to fail by its own limits, before an earlier call with longer limits; returns the end of the earlier call. */
 async function expectRenewalTimesOutFirst(
