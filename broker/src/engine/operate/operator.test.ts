@@ -233,6 +233,24 @@ describe("orders", () => {
     await clock.settle();
     expect([first, second, third].map((id) => sink.sequencesOf(id))).toEqual([[1], [], []]);
   });
+
+  it("waits only once for the hung attempts of 32 subscriptions", async () => {
+    const { clock, sink } = await start();
+    sink.receive("http://hung/", () => new Promise(() => {}));
+    const ids: string[] = [];
+    for (let count = 0; count < 32; count += 1) ids.push(await engine.subscribe("a", { url: "http://hung/" }));
+    await engine.publishMany("a", 1);
+    await clock.settle();
+    expect(sink.attempts).toHaveLength(ids.length);
+    const call = { order: { kind: "pause" }, isDryRun: false, ...page } as const;
+    let paused: readonly string[] = [];
+    const ordering = engine.broker.operator.orderSubscriptions(testCaller, {}, call);
+    void ordering.then(({ items }) => (paused = items.map(({ id }) => id)));
+    await clock.settle();
+    expect(paused).toEqual([]);
+    await clock.advance(1_000);
+    expect(paused).toEqual(ids.toSorted());
+  });
 });
 
 describe("a search", () => {

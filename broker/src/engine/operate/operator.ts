@@ -95,8 +95,11 @@ export interface GuardedOperatorOptions {
   readonly nodeFinder: NodeFinder;
 }
 
-/** Maximum number of orders of one call that run at once. */
-const ordersAtOnceMax = 8;
+/**
+ * Maximum number of orders of one call that run at once. Each waits up to a second for an attempt in progress, and attempts that hang are a common reason to
+ * pause many subscriptions. More would wait too long for the two connections by which a node of a cluster claims subscriptions.
+ */
+const ordersAtOnceMax = 32;
 
 /** Checks the caller's right to each call before it serves the call. */
 export class GuardedOperator implements Operator {
