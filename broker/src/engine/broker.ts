@@ -298,9 +298,9 @@ export interface Attachment {
   readonly isPresent: boolean;
   /**
    * Ends the hold. The session lives on for `expiryMs`, 0 for not at all; the will is published unless `isRegular`. No effect once another connection has
-   * the session.
+   * the session. Calls `onWritten` once the end and all acknowledgements are in the store, or the broker has given them up.
    */
-  detach(leave: { readonly expiryMs: number; readonly isRegular: boolean }): void;
+  detach(leave: { readonly expiryMs: number; readonly isRegular: boolean; readonly onWritten?: () => void }): void;
   /**
    * Counts acknowledgements until the promise settles, even after {@link detach}. Only then is the session written for the last time, and only then
    * another connection of this node gets it. A connection of another node does not wait. The promise must not reject.

@@ -196,7 +196,7 @@ export class Sessions implements Readers {
   #endLate(connected: readonly Connected[]): void {
     for (const known of connected) {
       known.peer.ended("stopping"); // This call may detach the session.
-      this.#leave(known, { expiryMs: known.expiryMs, isRegular: true });
+      void this.#leave(known, { expiryMs: known.expiryMs, isRegular: true });
     }
   }
 
@@ -254,7 +254,7 @@ export class Sessions implements Readers {
       subscribe: (sessionFilters) => this.#filters.subscribe({ session, group, caller }, sessionFilters),
       unsubscribe: (filters) => this.#filters.unsubscribe({ session, group, caller }, filters),
       linger: (until) => lingering.add(until),
-      detach: (leave) => this.#leave(known, leave),
+      detach: (leave) => void this.#leave(known, leave).then(leave.onWritten),
       end: () => this.#ended.end(known, () => this.#end(known)),
     };
   }
@@ -299,7 +299,7 @@ export class Sessions implements Readers {
       await this.#claims.keeping(known);
       if (known.session.isStored || this.#parts.isShared) await this.#ended.remove(known);
     } catch (error) {
-      this.#ended.add(known, { will: undefined, expiryMs: 0 });
+      void this.#ended.add(known, { will: undefined, expiryMs: 0 });
       throw error;
     }
   }
@@ -332,8 +332,8 @@ export class Sessions implements Readers {
     if (known.session.isStored) this.#unreleased.keep(known.session);
   }
 
-  /** Does nothing if the connection has ended already. */
-  #leave(known: Connected, leave: Leave): void {
+  /** Does nothing if the connection has ended already. Resolves once the end is written. Never rejects. */
+  async #leave(known: Connected, leave: Leave): Promise<void> {
     if (this.#connected.get(known.name) !== known) return;
     this.#release(known);
     const will = leave.isRegular ? undefined : known.will;
@@ -341,7 +341,7 @@ export class Sessions implements Readers {
       if (will !== undefined) void this.#sweeper.publishUnstored(known, will);
       return;
     }
-    this.#ended.add(known, { will, expiryMs: leave.expiryMs });
+    await this.#ended.add(known, { will, expiryMs: leave.expiryMs });
   }
 
   /** Cleans up after a session that has ended. */

@@ -96,7 +96,7 @@ export class Dialogue {
   close(): void {
     this.#isLeaving = true;
     this.#submitter.close();
-    this.#subscriptions.detachAll();
+    void this.#subscriptions.detachAll();
   }
 
   #serve(frame: ClientFrame): Promise<void> | undefined {
@@ -122,8 +122,7 @@ export class Dialogue {
       case "COMMIT":
         return this.#commit(frame, receipt);
       case "DISCONNECT":
-        this.#receipt(receipt);
-        this.leave();
+        this.#disconnect(receipt);
         return undefined;
       default:
         throw new Error(`${frame.command} was not handled by the connection`);
@@ -167,7 +166,7 @@ export class Dialogue {
     const receipt = this.#receiptOf(frame);
     const subscription = await this.#subscriptions.subscribe(frame);
     if (this.#isLeaving) {
-      this.#subscriptions.detachAll(); // the connection has ended meanwhile
+      void this.#subscriptions.detachAll(); // the connection has ended meanwhile
       return;
     }
     this.#answers.expect(receipt)(() => {
@@ -186,6 +185,18 @@ export class Dialogue {
   #receiptOf({ headers }: ClientFrame): string | undefined {
     const implicit = this.#parts.profile.hasImplicitReceipts ? findHeader(headers, "id") : undefined;
     return findReceipt(headers) ?? implicit;
+  }
+
+  /** The RECEIPT says that the client's ACKs count: only then may it resume its subscriptions at another node, which reads their places from the store. */
+  #disconnect(receipt: string | undefined): void {
+    this.#isLeaving = true;
+    const answer = this.#answers.expect(receipt);
+    const leave = (): void => {
+      this.#confirm(receipt);
+      this.#parts.leave();
+    };
+    if (receipt === undefined) answer(leave);
+    else void this.#subscriptions.detachAll().then(() => answer(leave));
   }
 
   #settle(frame: ClientFrame, receipt: string | undefined): void {

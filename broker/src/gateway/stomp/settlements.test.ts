@@ -1,6 +1,9 @@
 import { afterEach, expect, it, vi } from "vitest";
+import { withSessions } from "../../engine/testing/with-sessions.ts";
 import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
+import { createDeferred } from "../../lib/deferred.ts";
 import { createSystemClock } from "../../lib/system/clock.ts";
+import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { HeldLedger } from "../testing/held-ledger.ts";
 import { type FrameFields, RawClient } from "./testing/raw-client.ts";
 import { StompWorld, type StompWorldOptions } from "./testing/stomp-world.ts";
@@ -92,6 +95,35 @@ it("counts no ACK of a COMMIT that is refused", async () => {
   const next = await RawClient.connect(port);
   await subscribe(next);
   expect([...(await take(next, 2)).keys()]).toEqual(["1", "2"]);
+});
+
+it("sends the RECEIPT of DISCONNECT once the ACKs before it are in the store, where another node finds them", async () => {
+  const memory = createMemoryStore();
+  const [reached, released] = [createDeferred<void>(), createDeferred<void>()];
+  const store = withSessions(memory, {
+    detachSession: async (...call) => {
+      reached.resolve();
+      await released.promise;
+      return memory.sessions.detachSession(...call);
+    },
+  });
+  const port = await start({ store });
+  const client = await RawClient.connect(port);
+  await subscribe(client);
+  await publish("1", "2");
+  const acks = await take(client, 2);
+  client.send("ACK", { id: acks.get("1") ?? "" });
+  const { length } = client.frames;
+  client.send("DISCONNECT", { receipt: "bye" });
+  await reached.promise;
+  await publish("3"); // A RECEIPT sent before would arrive before the answer to this.
+  expect(client.frames.length).toBe(length);
+  released.resolve();
+  expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe("bye");
+  await client.closed;
+  const next = await RawClient.connect(port);
+  await subscribe(next);
+  expect([...(await take(next, 2)).keys()]).toEqual(["2", "3"]);
 });
 
 it.each([

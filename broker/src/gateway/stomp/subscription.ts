@@ -127,13 +127,16 @@ export class Subscription implements Peer {
     this.#attachment?.linger(until);
   }
 
-  /** Call it when the connection has ended. A durable subscription continues without it. */
-  detach(expirySeconds: number): void {
+  /** Call it when the client sends no more. A durable subscription continues without the connection; resolves once the store has its place. */
+  detach(expirySeconds: number): Promise<void> {
     clearTimeout(this.#delay);
     this.#isOpen = false;
     if (this.parts.ackMode === "auto" && this.parts.isDurable) this.linger(this.parts.outbox.settled());
     const expiryMs = this.parts.isDurable ? expirySeconds * 1000 : 0;
-    this.#attachment?.detach({ expiryMs, isRegular: true });
+    const written = new Promise<void>((onWritten) =>
+      this.#attachment?.detach({ expiryMs, isRegular: true, onWritten }),
+    );
+    return this.parts.isDurable ? written : Promise.resolve();
   }
 
   /** Removes the subscription when the client has unsubscribed. Resolves once the removal is on disk. */

@@ -104,12 +104,11 @@ export class Subscriptions {
     for (const subscription of this.#open.values()) subscription.wake();
   }
 
-  /** Call it when the connection has ended. */
-  detachAll(): void {
-    for (const subscription of this.#open.values()) {
-      subscription.detach(this.#parts.settings.subscriptionExpirySeconds);
-    }
+  /** Call it when the client sends no more. Resolves once the places of durable subscriptions are in the store. */
+  async detachAll(): Promise<void> {
+    const all = [...this.#open.values()];
     this.#open.clear();
+    await Promise.all(all.map((one) => one.detach(this.#parts.settings.subscriptionExpirySeconds)));
   }
 
   #create(headers: Headers, filters: readonly string[]): Subscription {
@@ -151,7 +150,7 @@ export class Subscriptions {
   /** Detaches a suspended subscription, so that the connection may subscribe again. */
   #leave(subscription: Subscription): void {
     if (this.#open.get(subscription.parts.name) === subscription) this.#forget(subscription);
-    subscription.detach(this.#parts.settings.subscriptionExpirySeconds);
+    void subscription.detach(this.#parts.settings.subscriptionExpirySeconds);
   }
 
   #forget({ parts: { name, filters } }: Subscription): void {

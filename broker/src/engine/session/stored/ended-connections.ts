@@ -75,12 +75,12 @@ export class EndedConnections {
     this.#isStopping = true;
   }
 
-  /** Writes the end under the lock of the session's name, or earlier if {@link write} is called. */
-  add(known: Connected, end: ConnectionEnd): void {
+  /** Writes the end under the lock of the session's name, or earlier if {@link write} is called. Resolves once it is written. Never rejects. */
+  add(known: Connected, end: ConnectionEnd): Promise<void> {
     const { name } = known;
     this.#all.set(known, end);
     this.#pending.set(name, { known, end });
-    void this.track(this.#parts.locks.run(name, () => this.write(name)));
+    return this.track(this.#parts.locks.run(name, () => this.write(name)));
   }
 
   /** Ends a session under the lock of its name. @throws what `end` throws. */

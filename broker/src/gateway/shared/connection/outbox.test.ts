@@ -76,6 +76,17 @@ it("calls onAccepted once the socket has accepted the bytes, and refuses to writ
   await outbox.settled();
 });
 
+it("is settled only after it has written the bytes that it still held", async () => {
+  const socket = new StalledSocket();
+  const outbox = new Outbox(socket, new UnreadBytes(1_000_000));
+  let isTaken = false;
+  outbox.write(Buffer.alloc(10), () => (isTaken = true));
+  const settled = outbox.settled();
+  socket.startReading();
+  await settled;
+  expect(isTaken).toBe(true);
+});
+
 it("never calls onAccepted if the connection breaks first", async () => {
   const socket = new StalledSocket();
   socket.on("error", () => {});

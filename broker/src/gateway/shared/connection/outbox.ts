@@ -59,8 +59,9 @@ export class Outbox {
     return true;
   }
 
-  /** Resolves when no more `onAccepted` will be called. Call it after {@link close}. */
+  /** Resolves when no more `onAccepted` of the writes so far will be called. */
   async settled(): Promise<void> {
+    this.#writeHeld();
     if (this.#awaitedWrites === 0 || this.#stream.closed) return;
     if (this.#settled === undefined) {
       const { resolve } = (this.#settled = createDeferred());
