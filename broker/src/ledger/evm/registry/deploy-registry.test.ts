@@ -16,13 +16,20 @@ const version = (mark: number): { readonly hash: Hex; readonly raw: Uint8Array }
 };
 const [newest, older, oldest] = [version(3), version(2), version(1)];
 
-/** Completes a deployment of three versions on a chain node that refuses some of them; returns its outcome and the versions that the chain node accepted. */
-async function complete(refusals: ReadonlyMap<string, string>) {
+/**
+ * Completes a deployment of three versions on a chain node that refuses some of them. Returns its outcome, the versions that the chain node accepted, and
+ * the number of checks.
+ */
+async function complete(refusals: ReadonlyMap<string, string>, deadlineMs = 1_000) {
   const clock = new VirtualClock();
   const accepted: string[] = [];
+  let checks = 0;
   const request = async ({ method, params = [] }: { method: string; params?: readonly unknown[] }) => {
     const raw = String(params[0]);
-    if (method === "eth_getTransactionCount") return "0x0";
+    if (method === "eth_getTransactionCount") {
+      checks += 1;
+      return "0x0";
+    }
     if (method !== "eth_sendRawTransaction") return null;
     const message = refusals.get(raw);
     if (message !== undefined) throw Object.assign(new Error(message), { code: -32_000 });
@@ -38,14 +45,14 @@ async function complete(refusals: ReadonlyMap<string, string>) {
     chainId: 1,
     clock,
     logger: silentLogger,
-    deadlineMs: 1000,
+    deadlineMs,
     journal: undefined,
   };
   const variants = [newest, older, oldest] as const;
   const deployment = { nonce: 0, address: createdAddress(signer.address, 0), variants };
   const outcome = completeDeployment(rpc, options, deployment).catch((error: unknown) => error);
-  await clock.advance(2000);
-  return { outcome: await outcome, accepted };
+  await clock.advance(deadlineMs + 1_000);
+  return { outcome: await outcome, accepted, checks };
 }
 
 test("reports why the newest version of a deployment is refused, with the remedy, if the older ones are refused too", async () => {
@@ -77,4 +84,13 @@ test("waits for an older version of a deployment if the chain node has it and re
     ]),
   );
   expect(outcome).toMatchObject({ code: 200205 });
+});
+
+test("checks a deployment about twice a second, and sends it again every few seconds, while no block includes it", async () => {
+  const { outcome, accepted, checks } = await complete(new Map(), 30_000);
+  expect(outcome).toMatchObject({ code: 200205 });
+  expect(checks).toBeGreaterThan(55);
+  expect(checks).toBeLessThan(70);
+  expect(accepted.length).toBeGreaterThan(5);
+  expect(accepted.length).toBeLessThan(10);
 });

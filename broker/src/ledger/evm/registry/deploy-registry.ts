@@ -3,6 +3,7 @@ import { fromHex, type Signer, signTransaction, toHex } from "@stele/eth/node";
 import { BrokerError } from "@stele/wire";
 import { parseTransaction } from "viem/utils";
 import type { Address } from "../../../domain/topic.ts";
+import { backoffDelayMs } from "../../../lib/backoff.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { pause } from "../../../lib/pause.ts";
 import type { Clock } from "../../../ports/clock.ts";
@@ -16,11 +17,12 @@ import { toFees } from "../write/recovered-transaction.ts";
 import { createdAddress, registryNoncesMax } from "./find-registry.ts";
 
 const gasMargin = 1.2;
-const pauseMs = 50;
+/** Bounds of the pause between two checks of a deployment, in milliseconds; it doubles with each: some endpoints allow few requests per second. */
+const pauseLimits = { delayMsMin: 50, delayMsMax: 500 };
 /** Checks between two sends of a deployment that no block contains. */
-const looksPerSend = 20;
+const looksPerSend = 10;
 /** A deployment whose nonce is used counts as lost after this many checks without a receipt: one endpoint may lag. */
-const lostLooksMax = 40;
+const lostLooksMax = 10;
 
 export interface DeployOptions {
   readonly signer: Signer;
@@ -93,7 +95,7 @@ export async function completeDeployment(rpc: Rpc, options: DeployOptions, deplo
       lostLooks += 1;
       if (lostLooks >= lostLooksMax) return false;
     } else if (look % looksPerSend === 0) await sendOnce(rpc, deployment);
-    await pause(clock, pauseMs);
+    await pause(clock, backoffDelayMs(look + 1, { ...pauseLimits, fraction: 0 }));
   }
   throw new BrokerError("chainUnreachable", {
     details: `the registry's deployment ${deployment.variants[0].hash} is not final yet: ${place}`,
