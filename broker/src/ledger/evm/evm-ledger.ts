@@ -23,6 +23,7 @@ import type {
   TopicOpening,
 } from "../../ports/ledger.ts";
 import { pause } from "../../lib/pause.ts";
+import { createPatientProvider } from "./endpoint/patient-provider.ts";
 import { isEmbedded, Rpc } from "./endpoint/rpc.ts";
 import { isFeeCapped, RpcFailure, toBrokerError, toReadError } from "./endpoint/rpc-failure.ts";
 import type { EvmLedgerOptions } from "./evm-ledger-options.ts";
@@ -76,7 +77,10 @@ export class EvmLedger implements Ledger {
     this.groupId = options.groupId;
     this.isFinal = isEmbedded(options.provider);
     this.publishTimeoutMs = options.deadlineMs;
-    const rpc = new Rpc(options.provider);
+    const isPatient = (): boolean => this.#components === undefined && !this.#isStopped;
+    const rpc = new Rpc(
+      this.isFinal ? options.provider : createPatientProvider(options.provider, { clock: options.clock, isPatient }),
+    );
     this.#base = {
       options,
       rpc,

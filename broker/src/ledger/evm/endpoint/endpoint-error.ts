@@ -11,6 +11,8 @@ export interface EndpointErrorOptions {
   readonly reach: Reach;
   /** The pause that the endpoint requests, in milliseconds. */
   readonly retryAfterMs?: number | undefined;
+  /** Whether only a rate limit kept the request from being processed; false if left out. */
+  readonly isOverLimit?: boolean | undefined;
 }
 
 /** A request got no usable answer. The message names the endpoint without the secrets of its address. */
@@ -18,11 +20,13 @@ export class EndpointError extends Error {
   override readonly name = "EndpointError";
   readonly reach: Reach;
   readonly retryAfterMs: number | undefined;
+  readonly isOverLimit: boolean;
 
-  constructor(message: string, { reach, retryAfterMs }: EndpointErrorOptions) {
+  constructor(message: string, { reach, retryAfterMs, isOverLimit = false }: EndpointErrorOptions) {
     super(message);
     this.reach = reach;
     this.retryAfterMs = retryAfterMs;
+    this.isOverLimit = isOverLimit;
   }
 }
 

@@ -149,7 +149,7 @@ describe("fail-over", () => {
     second.exchange = (_, response) => response.writeHead(401).end();
     const refused = await ask(set).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(EndpointError);
-    expect(refused).toMatchObject({ reach: "unreached", message: expect.stringContaining("; ") });
+    expect(refused).toMatchObject({ reach: "unreached", isOverLimit: false, message: expect.stringContaining("; ") });
     expect(set.failure()?.reason).toContain("answered HTTP 401");
 
     const open = createSet([first.url(), second.url()]);
@@ -164,6 +164,7 @@ describe("fail-over", () => {
     node.exchange = (_, response) => response.writeHead(429).end();
     await expect(ask(set)).rejects.toThrow();
     expect(set.failure()?.reason).toBe(`${node.url()}: answered HTTP 429`);
+    await expect(ask(set)).rejects.toMatchObject({ isOverLimit: true }); // Also while the endpoint is on hold.
     await until(() => expect(node.requests.length).toBeGreaterThan(6));
     node.exchange = undefined;
     await until(() => expect(set.failure()).toBeUndefined());

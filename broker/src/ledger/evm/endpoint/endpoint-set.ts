@@ -282,7 +282,8 @@ export class EndpointSet implements EvmProvider {
   #summarise(failures: ReadonlyMap<Endpoint, EndpointError>): EndpointError {
     const reach = isMaybeDone(failures) ? "unknown" : "unreached";
     const reasons = this.#endpoints.flatMap((endpoint) => failures.get(endpoint)?.message ?? endpoint.reason ?? []);
-    return new EndpointError(reasons.join("; "), { reach });
+    const isOverLimit = this.#endpoints.every((endpoint) => endpoint.isOverLimit);
+    return new EndpointError(reasons.join("; "), { reach, isOverLimit });
   }
 
   #createEndpoint(address: string): Endpoint {

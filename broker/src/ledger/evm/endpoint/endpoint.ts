@@ -30,6 +30,7 @@ export class Endpoint {
   /** Until when the endpoint asked for no requests (Retry-After), on the monotonic clock. */
   #pausedUntil = 0;
   #reason: string | undefined;
+  #isOverLimit = false;
   #downSince = 0;
   /** Methods without an answer: how many consecutive requests, and until when other endpoints are better for the method. */
   readonly #late = new Map<string, { readonly count: number; readonly until: number }>();
@@ -62,6 +63,11 @@ export class Endpoint {
   /** Why the endpoint is down; undefined while it is up. */
   get reason(): string | undefined {
     return this.#reason;
+  }
+
+  /** Whether a rate limit caused the last failure; only valid while the endpoint is down. */
+  get isOverLimit(): boolean {
+    return this.#isOverLimit;
   }
 
   /** When the endpoint went down, in milliseconds of the monotonic clock; only valid while it is down. */
@@ -108,7 +114,8 @@ export class Endpoint {
 
   onFailure(failure: EndpointError, failuresBefore: number): void {
     this.doubt();
-    const { message, reach, retryAfterMs } = failure;
+    const { message, reach, retryAfterMs, isOverLimit } = failure;
+    this.#isOverLimit = isOverLimit;
     if (retryAfterMs !== undefined) this.#pause(message, retryAfterMs);
     if (this.#failures > failuresBefore) return;
     this.#failures += 1;
@@ -121,6 +128,7 @@ export class Endpoint {
 
   /** Puts the endpoint on hold because it serves another chain. */
   onForeign(reason: string): void {
+    this.#isOverLimit = false;
     this.#failures += 1;
     this.#hold(reason, foreignHoldMs);
   }

@@ -171,7 +171,8 @@ export class HttpConnection implements Connection {
     }
     const header = headers["retry-after"];
     const retryAfterMs = parseRetryAfter(typeof header === "string" ? header : undefined, this.#clock.now());
-    throw this.#failure(`answered HTTP ${statusCode}`, { reach: reachOf(statusCode), retryAfterMs });
+    const isOverLimit = statusCode === 429;
+    throw this.#failure(`answered HTTP ${statusCode}`, { reach: reachOf(statusCode), retryAfterMs, isOverLimit });
   }
 
   #toFailure(error: unknown, signal: AbortSignal): unknown {

@@ -1,0 +1,38 @@
+import { pause } from "../../../lib/pause.ts";
+import { withCalls } from "../../../lib/with-calls.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import { EndpointError } from "./endpoint-error.ts";
+import type { EvmProvider } from "./rpc.ts";
+
+/** Pause before a request that exceeded a rate limit is repeated, in milliseconds. Most limits are per second. */
+const pauseMs = 1_000;
+/** How often a request that exceeds a rate limit is repeated. */
+const repeatsMax = 10;
+
+export interface PatientProviderOptions {
+  readonly clock: Clock;
+  /** Whether requests wait for a rate limit now. */
+  readonly isPatient: () => boolean;
+}
+
+/**
+ * A provider whose requests wait for the rate limits of its endpoints instead of failing. A start makes about 15 requests in a row, and after a failure
+ * begins again with the first: with a limit below that, it would never end.
+ */
+export function createPatientProvider(
+  provider: EvmProvider,
+  { clock, isPatient }: PatientProviderOptions,
+): EvmProvider {
+  const request: EvmProvider["request"] = async (call) => {
+    for (let repeats = 0; ; repeats += 1) {
+      try {
+        return await provider.request(call);
+      } catch (error) {
+        const isOverLimit = error instanceof EndpointError && error.isOverLimit;
+        if (!isOverLimit || repeats >= repeatsMax || !isPatient()) throw error;
+        await pause(clock, pauseMs);
+      }
+    }
+  };
+  return withCalls(provider, { request });
+}
