@@ -93,6 +93,17 @@ describe("the limits of publish keys", () => {
     expect((await send(call("3", "text", { session: { id: "s" } }))).status).toBe("SUCCESS");
   });
 
+  it("counts a key once if its session releases it several times at once", async () => {
+    await start({ limits: { publishKeysPerSessionMax: 3 } });
+    const session = { id: "s" };
+    const publishAs = (key: string): Promise<PublishResult> => publish(engine.broker, call(key, "text", { session }));
+    for (const key of ["1", "2", "3"]) await publishAs(key);
+    const released = ["1", "2", "2"].map((key) => engine.broker.release({ groupId: undefined, session, key }));
+    await Promise.all(released);
+    for (const key of ["4", "5"]) await publishAs(key);
+    await expect(publishAs("6")).rejects.toEqual(refusal("overQuota"));
+  });
+
   it("counts a caller's keys from before a restart towards the caller's limit", async () => {
     await start({ limits: { publishKeysPerCallerMax: 20 } });
     for (let count = 0; count < 20; count += 1) await publish(engine.broker, call(String(count)));

@@ -1,6 +1,6 @@
 import { BrokerError } from "@stele/wire";
 import { GroupCommit } from "../../lib/group-commit.ts";
-import type { PublishKey, PublishKeys } from "../../ports/publish-keys.ts";
+import type { HeldKey, PublishKey, PublishKeys } from "../../ports/publish-keys.ts";
 import type { KeySession } from "../key-session.ts";
 import { fenceOf } from "./claim.ts";
 import type { KeyJanitor } from "./key-janitor.ts";
@@ -48,11 +48,13 @@ export class KeyReleases {
   async #write(releases: readonly Release[]): Promise<readonly Outcome[]> {
     const { keys, janitor } = this.#options;
     const rows = await Promise.all(releases.map(({ key }) => keys.findPublishKey(key)));
-    const held = rows.flatMap((row, index) =>
-      row === undefined || "isDamaged" in row ? [] : { ...row, fence: fenceOf(releases[index]?.session) },
-    );
-    const fenced = new Set((held.length > 0 ? await keys.releasePublishKeys(held) : []).map(nameOf));
-    for (const row of held) if (!fenced.has(nameOf(row))) janitor.adjustCount(row.scope, -1);
+    const held = new Map<string, HeldKey>(); // A client may release a key several times at once, and the key counts once.
+    for (const [index, row] of rows.entries()) {
+      if (row === undefined || "isDamaged" in row) continue;
+      held.set(nameOf(row), { ...row, fence: fenceOf(releases[index]?.session) });
+    }
+    const fenced = new Set((held.size > 0 ? await keys.releasePublishKeys([...held.values()]) : []).map(nameOf));
+    for (const [name, { scope }] of held) if (!fenced.has(name)) janitor.adjustCount(scope, -1);
     return releases.map(({ key }, index) => {
       if (fenced.has(nameOf(key))) return "fenced";
       return rows[index] === undefined ? "unknown" : "freed";
