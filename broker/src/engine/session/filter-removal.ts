@@ -78,7 +78,7 @@ export class FilterRemoval {
     }
     return known.group.changes.shared(async () => {
       const { session } = known;
-      if (!session.isStored) return removeFrom(session, id);
+      if (!session.filterSet.areStored) return removeFrom(session, id);
       const isRemoved = await store.sessions.removeSessionFilter(id);
       await this.#parts.onChanged(session);
       return isRemoved;

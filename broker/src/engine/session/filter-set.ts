@@ -21,6 +21,8 @@ export class FilterSet {
   readonly #filters = new FilterMap<StoredFilter>();
   #version = 0;
   readonly #notifiedAt = new Map<TopicFilter, number>();
+  /** Whether the session's row has these filters. False for a session that lives only in memory, and until a session that joins a share has written them. */
+  areStored = false;
 
   constructor(parts: FilterSetParts) {
     this.#parts = parts;

@@ -26,10 +26,12 @@ async function attach(peer: RecordingPeer, key = "c"): Promise<Attachment> {
   return attachment;
 }
 
-function joinShare(attachment: Attachment): Promise<unknown> {
+function subscribe(attachment: Attachment, text: string): Promise<unknown> {
   const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
-  return attachment.subscribe([{ ...options, filter: parseTopicFilter("$share/s/a") }]);
+  return attachment.subscribe([{ ...options, filter: parseTopicFilter(text) }]);
 }
+
+const joinShare = (attachment: Attachment): Promise<unknown> => subscribe(attachment, "$share/s/a");
 
 /** A client that joins a share. The store begins the row of its session, or fails to, and answers once the gate is open. */
 async function joinSlowly(row: "begun" | "failed") {
@@ -89,6 +91,28 @@ describe.each(["begun", "failed"] as const)("a connection that ends before the r
     expect(await again).toMatchObject({ isPresent: false });
     await expectEndedOnce(joining);
   });
+});
+
+it("a session that the store failed to add to a share keeps its other filter when a later share of it is removed", async () => {
+  const memory = createMemoryStore();
+  let failures = 1;
+  const saveSessionFilters: typeof memory.sessions.saveSessionFilters = async (...call) => {
+    if (failures-- > 0) throw new Error("no connection");
+    return memory.sessions.saveSessionFilters(...call);
+  };
+  engine = await TestEngine.start({ store: withSessions(memory, { saveSessionFilters }) });
+  for (const topic of ["a", "b"]) await engine.broker.open({ topic, groupId: undefined });
+  const peer = new RecordingPeer();
+  const attachment = await attach(peer);
+  await subscribe(attachment, "b");
+  await expect(joinShare(attachment)).rejects.toThrow("no connection");
+  await joinShare(attachment);
+  const [found] = await memory.sessions.listSessions({ after: undefined, limit: 1 });
+  const { id: subscriptionId = "" } = found?.filters.find(({ filter }) => filter.startsWith("$share")) ?? {};
+  await engine.broker.unSubscribe({ subscriptionId });
+  await engine.publish("b", "text");
+  await engine.clock.settle();
+  expect(peer.deliveries.map(({ event }) => event.topic)).toEqual(["b"]);
 });
 
 it("a stop ends a client that attaches late without a wait for the changes of filters of others", async () => {

@@ -90,20 +90,16 @@ export class SessionFilters {
     }: { readonly sessionFilters: readonly SessionFilter[]; readonly removed: readonly TopicFilter[] },
   ): Promise<Position> {
     const isMember = sessionFilters.some(({ filter }) => isShared(filter));
-    let isNew = false;
     for (let tries = 0; tries < triesMax; tries += 1) {
       const change = async (): Promise<Position | undefined> => {
-        if (isMember && !session.isStored) {
-          await this.#parts.keep(session); // The store must know the members of a share.
-          isNew = true;
-        }
+        if (isMember && !session.isStored) await this.#parts.keep(session); // The store must know the members of a share.
         // New filters begin at the end of the stored index, with its generation: another node may have rolled the index back, and this node not know it yet.
         const head = session.isStored ? await group.findHead() : undefined;
         const end = head === undefined ? indexedUpTo(group) : endOfBlock(head.blockNumber);
         const put = sessionFilters.map((sessionFilter) => this.#toStored(sessionFilter, session, end));
         const outcome = session.isStored
           ? await this.#parts.store.sessions.saveSessionFilters(session.key, {
-              put: isNew ? [...othersOf(session, put), ...put] : put,
+              put: session.filterSet.areStored ? put : [...othersOf(session, [...removed, ...textsOf(put)]), ...put],
               removed,
               generation: head?.generation ?? 0,
             })
@@ -177,8 +173,12 @@ export class SessionFilters {
   }
 }
 
-/** The session's filters that have other texts than `filters`. */
-function othersOf(session: Session, filters: readonly StoredFilter[]): readonly StoredFilter[] {
-  const texts = new Set(filters.map(({ filter }) => filter));
-  return session.filterSet.all.filter(({ filter }) => !texts.has(filter));
+/** The session's filters that have none of the texts. */
+function othersOf(session: Session, texts: readonly TopicFilter[]): readonly StoredFilter[] {
+  const changed = new Set(texts);
+  return session.filterSet.all.filter(({ filter }) => !changed.has(filter));
+}
+
+function textsOf(filters: readonly StoredFilter[]): readonly TopicFilter[] {
+  return filters.map(({ filter }) => filter);
 }

@@ -203,7 +203,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     this.#epoch = session.epoch;
     this.keys.epoch = session.epoch;
     this.#changed();
-    if (!this.isStored) return; // The row of a session that is not stored has no filters.
+    if (!this.#filters.areStored) return; // The row lacks the session's filters.
     const texts = new Set(filters.map(({ filter }) => filter));
     this.unsubscribe(this.#filters.texts.filter((text) => !texts.has(text)));
     this.put(filters);
@@ -212,13 +212,13 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   /** Adds filters, or replaces those of the same text. Returns the position after which the session's feed applies the new ones. */
   put(filters: readonly StoredFilter[]): Position {
     const feed = this.#connection?.reading?.feed;
-    const passedUpTo = feed?.end ?? this.#takenUpTo;
     for (const filter of filters) {
       if (isShared(filter.filter)) this.memberships.join(filter);
       else if (this.#filters.find(filter.filter) === undefined) feed?.addFilter(filter.filter);
       this.#filters.put(filter);
     }
-    return passedUpTo;
+    this.#filters.areStored = this.isStored;
+    return feed?.end ?? this.#takenUpTo;
   }
 
   /** Delivers to a filter the events that its topics retain, up to a position. */
@@ -239,7 +239,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   }
 
   /** A read-only view of the filters. */
-  get filterSet(): Pick<FilterSet, "all" | "find" | "hasId" | "notifiedAt" | "version"> {
+  get filterSet(): Readonly<Pick<FilterSet, "all" | "areStored" | "find" | "hasId" | "notifiedAt" | "version">> {
     return this.#filters;
   }
 

@@ -1,0 +1,55 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { defaultGroupId } from "../../domain/group-id.ts";
+import { lastPosition } from "../../domain/position.ts";
+import { parseTopicFilter } from "../../domain/topic-filter.ts";
+import type { MemorySessions } from "../../store/memory/memory-sessions.ts";
+import type { Attachment } from "../broker.ts";
+import { RecordingPeer } from "../testing/recording-peer.ts";
+import { TestCluster } from "../testing/test-cluster.ts";
+
+// A session that ends with its connection is stored once it joins a share.
+
+let cluster: TestCluster;
+beforeEach(async () => {
+  cluster = await TestCluster.start(2);
+  for (const topic of ["a", "b"]) await cluster.run(cluster.node(0).broker.open({ topic, groupId: undefined }));
+});
+afterEach(() => cluster.stopAll());
+
+/** Attaches a client of the node that does not follow the chain, and subscribes it to `b`. */
+async function attach(peer: RecordingPeer): Promise<Attachment> {
+  const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
+  const rest = { will: undefined, expiryMs: 0, onConnected: () => {} };
+  const attachment = await cluster.run(cluster.node(1).broker.attach({ ...request, ...rest }, peer));
+  await cluster.run(subscribe(attachment, "b"));
+  return attachment;
+}
+
+function subscribe(attachment: Attachment, text: string): Promise<unknown> {
+  const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+  return attachment.subscribe([{ ...options, filter: parseTopicFilter(text) }]);
+}
+
+async function publish(text: string): Promise<void> {
+  await cluster.run(cluster.publish(0, "b", text));
+  await cluster.clock.advance(1_000);
+}
+
+const textsOf = ({ deliveries }: RecordingPeer): string[] =>
+  deliveries.map(({ event }) => new TextDecoder().decode(event.content));
+
+it("keeps the other filter of a session whose row gets a new epoch while it joins its first share", async () => {
+  const peer = new RecordingPeer();
+  const attachment = await attach(peer);
+  const { sessions } = cluster.shared.store;
+  const save = sessions.saveSessionFilters.bind(sessions);
+  sessions.saveSessionFilters = async (...call) => {
+    sessions.saveSessionFilters = save;
+    const [keeper] = cluster.node(0).ids;
+    (sessions as MemorySessions).cutBack(defaultGroupId, lastPosition, keeper); // Changes the rows of node 1 as a rollback by node 0 does.
+    return save(...call);
+  };
+  await cluster.run(subscribe(attachment, "$share/s/a"));
+  await publish("1");
+  expect(textsOf(peer)).toEqual(["1"]);
+});
