@@ -5,6 +5,7 @@ import type { Attachment } from "../../engine/broker.ts";
 import type { EndReason } from "../../engine/session/peer.ts";
 import { filterBytes } from "../shared/connection/filter-bytes.ts";
 import { Intake } from "../shared/connection/intake.ts";
+import { SilenceTimer } from "../shared/connection/silence-timer.ts";
 import { logIn } from "../callers/log-in.ts";
 import { tlsHandshake } from "../shared/connection/tls/tls-handshake.ts";
 import { TopicOpener } from "../shared/connection/topic-opener.ts";
@@ -67,7 +68,8 @@ export class Connection {
   readonly #framer: Framer;
   readonly #intake: Intake<Frame>;
   #opened: Opened | undefined;
-  #silence: NodeJS.Timeout | undefined;
+  #connectTimeout: NodeJS.Timeout | undefined;
+  #silence: SilenceTimer | undefined;
   #expirySeconds = 0;
   /** Bytes of the packet that is being handled, while it waits. */
   #handledBytes = 0;
@@ -91,7 +93,8 @@ export class Connection {
       onOutOfMemory: () =>
         this.#end("others need the memory that this connection holds (memoryInFlightBytesMax)", reason.quotaExceeded),
     });
-    this.#silence = setTimeout(() => this.#end("no CONNECT in time (mqttConnectTimeoutMs)"), settings.connectTimeoutMs);
+    const late = (): void => this.#end("no CONNECT in time (mqttConnectTimeoutMs)");
+    this.#connectTimeout = setTimeout(late, settings.connectTimeoutMs);
   }
 
   endByStop(): void {
@@ -121,7 +124,7 @@ export class Connection {
       this.#connect(packet, frame.body.length);
       return;
     }
-    this.#silence?.refresh();
+    this.#silence?.heard();
     this.#serve(packet, this.#opened, frame.body.length);
   }
 
@@ -219,19 +222,19 @@ export class Connection {
 
   #watchSilence(keepAliveSeconds: number): void {
     if (keepAliveSeconds === 0) return;
-    this.#silence = setTimeout(() => this.#silent(), keepAliveSeconds * 1000 * keepAliveFactor);
+    this.#silence = new SilenceTimer({
+      timeoutMs: keepAliveSeconds * 1000 * keepAliveFactor,
+      isAwaited: () => this.#intake.isAwaited(),
+      onSilent: () =>
+        this.#end("the client was silent for one and a half times its keep-alive", reason.keepAliveTimeout),
+    });
   }
 
-  /** Stops the timer and drops it, since it would stay in memory as long as the connection. */
+  /** Stops the timers, and drops that of CONNECT, since it would stay in memory as long as the connection. */
   #stopWatch(): void {
-    clearTimeout(this.#silence);
-    this.#silence = undefined;
-  }
-
-  /** Ends the connection, unless the client waits for the broker or is reading what the broker sent: then it does not count as silent. */
-  #silent(): void {
-    if (this.#intake.isAwaited()) this.#silence?.refresh();
-    else this.#end("the client was silent for one and a half times its keep-alive", reason.keepAliveTimeout);
+    clearTimeout(this.#connectTimeout);
+    this.#connectTimeout = undefined;
+    this.#silence?.close();
   }
 
   #refuse(error: unknown, { version, properties, clientId }: Refused): void {

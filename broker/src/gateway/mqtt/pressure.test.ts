@@ -1,3 +1,4 @@
+import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, expect, it, vi } from "vitest";
 import { withCalls } from "../../lib/with-calls.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
@@ -8,7 +9,10 @@ import { MqttWorld, type MqttWorldOptions } from "./testing/mqtt-world.ts";
 import { RawClient } from "./testing/raw-client.ts";
 
 let world: MqttWorld;
-afterEach(() => world.stop());
+afterEach(async () => {
+  vi.useRealTimers();
+  await world.stop();
+});
 
 /** A world whose chain takes nothing until the gate opens. */
 async function startHeld(options: MqttWorldOptions): Promise<Deferred<void>> {
@@ -143,6 +147,18 @@ it("reads no more releases of a client than its Receive Maximum while the store 
   for (let messageId = 1; messageId <= 500; messageId += 1)
     expect(await client.next("pubcomp")).toMatchObject({ messageId, reasonCode: reason.packetIdNotFound });
   expect(reads.most).toBeLessThanOrEqual(10);
+});
+
+it("does not count a client as silent whose ping came in time, but was not read before the timer ran", async () => {
+  world = await MqttWorld.start();
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const client = await RawClient.connect(world.port, 5, { keepalive: 1 });
+  await turn(); // From here on, the broker reads the ping only after this turn.
+  client.send({ cmd: "pingreq" });
+  vi.advanceTimersByTime(1_500); // As after a pause of the process.
+  await client.next("pingresp");
+  vi.advanceTimersByTime(1_500);
+  expect(await client.next("disconnect")).toMatchObject({ reasonCode: reason.keepAliveTimeout });
 });
 
 it("counts only whole packets as a sign of life, [MQTT-3.1.2-22]", async () => {

@@ -271,6 +271,15 @@ it("keeps a connection while its client sends heart-beats, and ends it when they
   await client.closed;
 });
 
+it("does not end a client whose heart-beat came in time, but was not read before the timer ran", async () => {
+  const client = await connectWithHeartBeats();
+  await turn(); // From here on, the broker reads the heart-beat only after this turn.
+  client.write("\n");
+  vi.advanceTimersByTime(2_000); // As after a pause of the process.
+  client.send("BEGIN", { transaction: "t", receipt: "r" });
+  await client.next("RECEIPT");
+});
+
 /** Stops the broker's timers, and connects a client that promises a heart-beat every second. */
 async function connectWithHeartBeats(): Promise<RawClient> {
   const port = await start({ profile: { heartBeat: { sendsMs: 0, wantsMs: 1_000 } } });

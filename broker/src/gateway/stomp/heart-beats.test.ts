@@ -76,6 +76,9 @@ it("sends something at least once in each interval, whenever other bytes were wr
   expect(seen.sent).toBeLessThanOrEqual(60);
 });
 
+/** Two intervals of a second, and the turn in which the broker reads its sockets once more. */
+const silentMs = 2_001;
+
 it("ends a client after two intervals without a byte, and not before", () => {
   const { seen, beats } = begin({ receivedMs: 1_000 });
   for (let count = 0; count < 10; count += 1) {
@@ -83,7 +86,7 @@ it("ends a client after two intervals without a byte, and not before", () => {
     beats.received();
   }
   expect(seen.isSilent).toBe(false);
-  vi.advanceTimersByTime(2_000);
+  vi.advanceTimersByTime(silentMs);
   expect(seen.isSilent).toBe(true);
 });
 
@@ -93,7 +96,7 @@ it("does not count a client as silent while the broker does not read", () => {
   vi.advanceTimersByTime(10_000);
   expect(seen.isSilent).toBe(false);
   seen.isAwaited = false;
-  vi.advanceTimersByTime(2_000);
+  vi.advanceTimersByTime(silentMs);
   expect(seen.isSilent).toBe(true);
 });
 

@@ -1,3 +1,4 @@
+import { SilenceTimer } from "../shared/connection/silence-timer.ts";
 import { heartBeatLooks, heartBeatTolerance } from "./limits.ts";
 
 export interface HeartBeatsParts {
@@ -16,34 +17,30 @@ export interface HeartBeatsParts {
 export class HeartBeats {
   readonly #parts: HeartBeatsParts;
   readonly #sending: NodeJS.Timeout | undefined;
-  readonly #silenceTimer: NodeJS.Timeout | undefined;
+  readonly #silence: SilenceTimer | undefined;
   #writtenBytes = 0;
 
   constructor(parts: HeartBeatsParts) {
     this.#parts = parts;
-    const { sentMs, receivedMs } = parts;
+    const { sentMs, receivedMs, isAwaited, onSilent } = parts;
     if (sentMs > 0) this.#sending = setInterval(() => this.#beat(), sentMs / heartBeatLooks);
-    if (receivedMs > 0) this.#silenceTimer = setTimeout(() => this.#checkSilence(), receivedMs * heartBeatTolerance);
+    if (receivedMs > 0)
+      this.#silence = new SilenceTimer({ timeoutMs: receivedMs * heartBeatTolerance, isAwaited, onSilent });
   }
 
   /** Call it when bytes of the client arrive: any byte is a sign of life. */
   received(): void {
-    this.#silenceTimer?.refresh();
+    this.#silence?.heard();
   }
 
   close(): void {
     clearInterval(this.#sending);
-    clearTimeout(this.#silenceTimer);
+    this.#silence?.close();
   }
 
   #beat(): void {
     const writtenBytes = this.#parts.writtenBytes();
     if (writtenBytes === this.#writtenBytes) this.#parts.send();
     this.#writtenBytes = this.#parts.writtenBytes();
-  }
-
-  #checkSilence(): void {
-    if (this.#parts.isAwaited()) this.#silenceTimer?.refresh();
-    else this.#parts.onSilent();
   }
 }
