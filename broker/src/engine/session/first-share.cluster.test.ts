@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { lastPosition } from "../../domain/position.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
+import { createDeferred } from "../../lib/deferred.ts";
 import type { MemorySessions } from "../../store/memory/memory-sessions.ts";
 import type { Attachment } from "../broker.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
@@ -52,4 +53,30 @@ it("keeps the other filter of a session whose row gets a new epoch while it join
   await cluster.run(subscribe(attachment, "$share/s/a"));
   await publish("1");
   expect(textsOf(peer)).toEqual(["1"]);
+});
+
+it("repeats no acknowledged event to a session if the index rolls back while it joins its first share", async () => {
+  const peer = new RecordingPeer();
+  const attachment = await attach(peer);
+  for (const text of ["1", "2"]) {
+    await publish(text);
+    attachment.session.acknowledge(peer.deliveries.at(-1)?.ticket ?? 0);
+  }
+  cluster.chain.sealEmpty();
+  await cluster.clock.advance(1_000);
+  const { sessions } = cluster.shared.store;
+  const [saveFilters, save] = [sessions.saveSessionFilters.bind(sessions), sessions.saveSessions.bind(sessions)];
+  const rolledBack = createDeferred<void>();
+  sessions.saveSessionFilters = (...call) => rolledBack.promise.then(() => saveFilters(...call));
+  sessions.saveSessions = (...call) => rolledBack.promise.then(() => save(...call));
+  const joined = subscribe(attachment, "$share/s/a");
+  await cluster.clock.advance(100);
+  cluster.chain.cutBack(cluster.chain.head - 1);
+  cluster.chain.sealEmpty();
+  cluster.chain.sealEmpty();
+  await cluster.clock.advance(2_000);
+  rolledBack.resolve();
+  await cluster.run(joined);
+  await publish("3");
+  expect(textsOf(peer)).toEqual(["1", "2", "3"]);
 });

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { endOfBlock, positionZero } from "../../domain/position.ts";
+import type { SessionFilter } from "../../domain/session-filter.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { eventsOf } from "../batch-events.ts";
 import type { Attachment } from "../broker.ts";
@@ -22,6 +23,7 @@ const step = fc.oneof(
     arbitrary: fc.record({ kind: fc.constant("attach" as const), who, node, ms: fc.constantFrom(0, 30, 3_000) }),
   },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("detach" as const), who }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("join" as const), who }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom("cut", "heal", "halt", "resume"), node }) },
   {
     weight: 5,
@@ -146,6 +148,27 @@ const examples: [History][] = [
       delaysMs: [0],
     },
   ],
+  // A session that joined a share wrote a state that was ahead of the index, because its node had yet to follow a rollback.
+  [
+    {
+      steps: [
+        { kind: "attach", who: 2, node: 1, ms: 0 },
+        { kind: "reorganise", depth: 1, refill: 1 },
+        { kind: "wait", ms: 300 },
+        { kind: "resume", node: 0 },
+        { kind: "reorganise", depth: 1, refill: 0 },
+        { kind: "wait", ms: 1 },
+        { kind: "join", who: 0 },
+        { kind: "join", who: 2 },
+        { kind: "wait", ms: 1 },
+        { kind: "wait", ms: 1 },
+        { kind: "wait", ms: 1 },
+        { kind: "reorganise", depth: 1, refill: 1 },
+        { kind: "wait", ms: 1 },
+      ],
+      delaysMs: [1, 60, 0],
+    },
+  ],
 ];
 
 /** A client that acknowledges every event that asks for it at once. */
@@ -188,6 +211,12 @@ class Client {
     await Promise.race([connecting.catch(() => undefined), cluster.clock.advance(ms)]);
   }
 
+  /** Joins a share that matches no event, without waiting for the answer. A session that ends with its connection is stored from then on. */
+  join(): void {
+    if (!this.isConnected || this.#isPlain) return;
+    this.#attachment?.subscribe([toFilter("$share/s/none")]).catch(() => undefined);
+  }
+
   detach(): void {
     this.collect();
     if (this.isConnected) this.#attachment?.detach({ expiryMs: this.#expiryMs, isRegular: true });
@@ -228,8 +257,7 @@ class Client {
     this.#attachment = attachment;
     if (!attachment.isPresent) this.#since = undefined;
     if (this.#isPlain) return;
-    const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
-    await attachment.subscribe([{ ...options, filter: parseTopicFilter("#") }]);
+    await attachment.subscribe([toFilter("#")]);
   }
 
   /** Forgets the connection. */
@@ -240,6 +268,11 @@ class Client {
     this.#peer = new RecordingPeer();
     this.#seen = 0;
   }
+}
+
+function toFilter(text: string): SessionFilter {
+  const filter = parseTopicFilter(text);
+  return { filter, qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined };
 }
 
 const plainStream = { filters: ["#"], acknowledges: false, offset: undefined };
@@ -298,6 +331,7 @@ class World {
     } else if (one.kind === "attach") {
       if (client !== undefined) await this.attach(client, one.node, one.ms);
     } else if (one.kind === "detach") client?.detach();
+    else if (one.kind === "join") client?.join();
     else if (one.kind === "wait") await this.advance(one.ms);
     else if (one.kind === "reorganise") {
       chain.cutBack(Math.max(2, chain.head - one.depth));

@@ -21,8 +21,8 @@ export interface SessionFiltersParts {
   readonly isShared: boolean;
   /** Reads a session again, after the store has refused to write it. */
   readonly onRefused: (session: Session) => Promise<void>;
-  /** Stores a session that lived only in memory. @throws BrokerError 200300; and what the store throws. */
-  readonly keep: (session: Session) => Promise<void>;
+  /** Stores a session that lived only in memory. Returns false if it must be read again first. @throws BrokerError 200300; and what the store throws. */
+  readonly keep: (session: Session) => Promise<boolean>;
 }
 
 interface ChangedSession {
@@ -92,7 +92,11 @@ export class SessionFilters {
     const isMember = sessionFilters.some(({ filter }) => isShared(filter));
     for (let tries = 0; tries < triesMax; tries += 1) {
       const change = async (): Promise<Position | undefined> => {
-        if (isMember && !session.isStored) await this.#parts.keep(session); // The store must know the members of a share.
+        // The store must know the members of a share.
+        if (isMember && !session.isStored && !(await this.#parts.keep(session))) {
+          await this.#parts.onRefused(session);
+          return undefined;
+        }
         // New filters begin at the end of the stored index, with its generation: another node may have rolled the index back, and this node not know it yet.
         const head = session.isStored ? await group.findHead() : undefined;
         const end = head === undefined ? indexedUpTo(group) : endOfBlock(head.blockNumber);

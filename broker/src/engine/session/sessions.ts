@@ -356,9 +356,9 @@ export class Sessions implements Readers {
     for (const shares of this.#shares.values()) shares.checkReturned();
   }
 
-  async #keep(session: Session): Promise<void> {
+  async #keep(session: Session): Promise<boolean> {
     const known = this.#findConnected(session); // Undefined if its connection has ended.
-    if (known !== undefined) await this.#claims.keep(known, this.writers.of(known.group.id));
+    return known === undefined || this.#claims.keep(known, this.writers.of(known.group.id));
   }
 
   #findConnected(session: Session): Connected | undefined {

@@ -30,7 +30,7 @@ const claimsMax = 10;
 const firstEpochMax = 2 ** 40;
 
 export interface SessionClaimsParts {
-  readonly store: { readonly sessions: Pick<SessionStore, "claimSession"> };
+  readonly store: { readonly sessions: Pick<SessionStore, "claimSession" | "saveSessions"> };
   readonly times: SessionTimes;
   readonly streams: Streams;
   readonly room: SessionRoom;
@@ -104,20 +104,36 @@ export class SessionClaims {
   }
 
   /**
-   * Lets `keeper` store the changes of a session, which needs a row if it lived only in memory. If nodes share the store, every session has one.
+   * Lets `keeper` store the changes of a session, which needs a row if it lived only in memory. If nodes share the store, every session has one. Returns false
+   * if the index rolls back: then read the row before the next try.
    * @throws BrokerError 200301, 200300 if the store begins no session; and what the store throws.
    */
-  async keep(known: Connected, keeper: Keeper): Promise<void> {
-    const begun = this.#parts.isShared ? Promise.resolve() : this.#begin(known);
-    const kept = begun.then(() => known.session.keepIn(keeper));
+  async keep(known: Connected, keeper: Keeper): Promise<boolean> {
+    const begun = this.#parts.isShared ? this.#saveFirst(known) : this.#begin(known);
+    const kept = begun.then((isBegun) => {
+      if (isBegun) known.session.keepIn(keeper);
+      return isBegun;
+    });
     const end = (): void => void this.#keeping.delete(known);
     const ended = kept.then(end, end);
     this.#keeping.set(known, ended);
     known.lingering.add(ended);
-    await kept;
+    return kept;
   }
 
-  async #begin({ group, session, principal, ...request }: Connected): Promise<void> {
+  /**
+   * Writes the state of a session whose row is as old as its connection: after a rollback, a session that is kept continues from its row, and would get all
+   * events again. Not while this node has yet to follow a rollback: the state may be ahead of the index, and the session would miss events.
+   */
+  async #saveFirst({ session, group }: Connected): Promise<boolean> {
+    const { epoch } = session.key;
+    const isFollowed = (await group.findGeneration()) === group.progress.generation;
+    if (!isFollowed || session.key.epoch !== epoch) return false;
+    const refused = await this.#parts.store.sessions.saveSessions([session.state], { isDurable: false });
+    return refused.length === 0 && session.key.epoch === epoch;
+  }
+
+  async #begin({ group, session, principal, ...request }: Connected): Promise<true> {
     const { id: newId, epoch: newEpoch, taken: position } = session.state;
     const attaching = { group, caller: { principal }, stream: undefined };
     const claim = await this.#toClaim(attaching, { ...request, isClean: true });
@@ -125,6 +141,7 @@ export class SessionClaims {
     const claimed = await this.#parts.store.sessions.claimSession({ ...claim, ...own });
     if (claimed.status === "over-quota") throw overStoredQuota(claimed.quota);
     if (claimed.status !== "begun") throw new BrokerError("busy", { details: toDetails(claimed.status) });
+    return true;
   }
 
   async #toClaim({ group, caller, stream }: ClaimingParts, request: ClaimRequest): Promise<SessionClaim> {
