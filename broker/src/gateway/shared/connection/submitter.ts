@@ -1,6 +1,13 @@
 import { BrokerError } from "@stele/wire";
 import type { Caller } from "../../../engine/access/caller.ts";
-import type { Broker, OnSettled, OnTransactionSettled, Placement, PublishCall } from "../../../engine/broker.ts";
+import type {
+  Broker,
+  OnSettled,
+  OnTransactionSettled,
+  Placement,
+  PublishCall,
+  TopicCall,
+} from "../../../engine/broker.ts";
 import { createDeferred, type Deferred } from "../../../lib/deferred.ts";
 import { publishBytes } from "./publish-bytes.ts";
 import type { TopicOpener } from "./topic-opener.ts";
@@ -31,6 +38,7 @@ export class Submitter {
   #placing: number | undefined;
   /** Whether the publish `#placing` opens its topic: then the others wait until it has settled. */
   #isOpening = false;
+  #isClosed = false;
   readonly #placement: Placement;
 
   constructor(options: SubmitterOptions) {
@@ -82,13 +90,15 @@ export class Submitter {
       refuse: (error: unknown) => settle({ status: "REFUSED", error }),
     };
     this.#submission = submission;
-    void this.#open(calls);
+    // Without the contents: an opening in progress outlasts the connection.
+    void this.#open(new Map(calls.map(({ topic, groupId }) => [topic, { topic, groupId }])));
     void this.#wait(submission);
     return promise;
   }
 
   /** Call it when the connection has ended. Refuses the publishes that wait to be submitted. */
   close(): void {
+    this.#isClosed = true;
     if (this.#isWaiting) this.#refuse(connectionEnded());
   }
 
@@ -117,11 +127,10 @@ export class Submitter {
     return this.#submitted.promise;
   }
 
-  async #open(calls: readonly PublishCall[]): Promise<void> {
-    const { opener } = this.#options;
-    const topics = new Map(calls.map((call) => [call.topic, call]));
+  /** Opens topics one after the other, until the connection has ended. */
+  async #open(topics: ReadonlyMap<string, TopicCall>): Promise<void> {
     try {
-      for (const { topic, groupId } of topics.values()) await opener.ensure({ topic, groupId });
+      for (const topic of topics.values()) if (!this.#isClosed) await this.#options.opener.ensure(topic);
     } catch (error) {
       this.#refuse(error);
     }
