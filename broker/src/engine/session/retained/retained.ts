@@ -47,6 +47,8 @@ interface Scan {
   after: TopicName | undefined;
   places: RetainedEvent[];
   isRead: boolean;
+  /** The last place that had no event. */
+  vanished: Position | undefined;
 }
 
 /**
@@ -73,7 +75,7 @@ export class RetainedEvents {
   /** Adds the rest of the retained events of a filter. */
   resume({ filter, upTo, given }: PendingRetained): void {
     this.remove(filter);
-    this.#scans.push({ filter, upTo, given, after: given, places: [], isRead: false });
+    this.#scans.push({ filter, upTo, given, after: given, places: [], isRead: false, vanished: undefined });
   }
 
   get pending(): readonly PendingRetained[] {
@@ -88,7 +90,7 @@ export class RetainedEvents {
   rollBack(to: Position): void {
     for (const scan of this.#scans) {
       if (scan.upTo > to) scan.upTo = to;
-      Object.assign(scan, { after: scan.given, places: [], isRead: false });
+      readAnew(scan);
     }
   }
 
@@ -102,7 +104,7 @@ export class RetainedEvents {
         if (event !== undefined && scan.places[0] === place && this.#scans[0] === scan) {
           return { event, filter: scan.filter };
         }
-        if (event === undefined) removeFirst(scan, place);
+        if (event === undefined) passVanished(scan, place);
       } else if (scan.isRead) this.remove(scan.filter);
       else await this.#read(scan, signal);
     }
@@ -138,6 +140,21 @@ export class RetainedEvents {
     );
     await slices.pause(); // A filter that matches few of many topics reads page after page.
   }
+}
+
+function readAnew(scan: Scan): void {
+  Object.assign(scan, { after: scan.given, places: [], isRead: false });
+}
+
+/**
+ * Reads the places anew if another node has rolled the index back, and this node has yet to follow: the topic may retain an earlier event now. Skips a place
+ * that has no event even then.
+ */
+function passVanished(scan: Scan, place: RetainedEvent): void {
+  if (scan.places[0] !== place) return;
+  if (scan.vanished === place.position) return removeFirst(scan, place);
+  scan.vanished = place.position;
+  readAnew(scan);
 }
 
 function removeFirst(scan: Scan, place: RetainedEvent): void {
