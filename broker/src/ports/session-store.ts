@@ -188,7 +188,10 @@ export interface SessionStore {
   settleWill(key: SessionKey): Promise<boolean>;
   /** Returns false if there is no session with that epoch. */
   removeSession(key: SessionKey): Promise<boolean>;
-  /** Detaches the sessions whose connection was lost: their owner is no longer a member, or the store's single process was killed. */
+  /**
+   * Detaches the sessions whose connection was lost: their owner is no longer a member, or the only process of the store was killed. If they are many, in
+   * several transactions.
+   */
   detachLost(groupId: GroupId): Promise<void>;
   /** The group's session time, in milliseconds; see {@link StoredSession}. */
   findSessionTime(groupId: GroupId): Promise<number>;

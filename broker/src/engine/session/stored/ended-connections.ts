@@ -68,7 +68,7 @@ export class EndedConnections {
 
   /**
    * Call it when the node stops, before its connections end. From then on, this node writes only the last state of a session whose row already has the will
-   * and the expiry. It does not detach the session: detaching thousands one by one would take longer than a stop may. One statement detaches them all at the
+   * and the expiry. It does not detach the session: detaching thousands one by one would take longer than a stop may. Few statements detach them all at the
    * next start, or on another node.
    */
   beginStop(): void {

@@ -18,6 +18,8 @@ import { waitUntilBlocked } from "./testing/wait-until-blocked.ts";
 
 const lastPosition = toPosition(6, 0);
 const two = { number: 2, hash: hashOf(2) };
+/** A node that is no member. */
+const goneNode = "00000000-0000-4000-9000-000000000009" as NodeId; // Any UUID is valid.
 
 // Each test blocks a call at the critical statement by locks of a separate session.
 describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at the same time"), () => {
@@ -315,6 +317,29 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     await one.sessions.detachLost(group);
     const found = await one.sessions.findSession(session.id);
     expect(found?.session).toMatchObject({ owner: undefined, detachedAt: 0, epoch: session.epoch + 1 });
+  });
+
+  it("a sweep of lost sessions keeps one that a node takes while the sweep waits, even if that node has just joined", async () => {
+    const session = await beginSession(1, goneNode);
+    await holdUp(`update sessions set owner = '${otherNode}', epoch = epoch + 1, state_check = state_check + 7`); // As a claim does.
+    const sweeping = one.sessions.detachLost(group);
+    await waitUntilBlocked(server);
+    await coordinator.join({ id: otherNode, address: "other.example:8080" }, 60_000);
+    await holder.query("commit");
+    await sweeping;
+    const found = await one.sessions.findSession(session.id);
+    expect(found?.session).toEqual({ ...session, owner: otherNode, epoch: session.epoch + 1 });
+  });
+
+  it("the end of a node detaches a thousand of its sessions, so that it takes no longer than it may; a sweep detaches the others", async () => {
+    await coordinator.join({ id: otherNode, address: "other.example:8080" }, 60_000);
+    await beginSession(1, otherNode);
+    await holder.query(`insert into sessions select (jsonb_populate_record(sessions,
+      jsonb_build_object('session_id', gen_random_uuid(), 'key', number))).* from sessions, generate_series(2, 2500) as number`);
+    await coordinator.leave(otherNode);
+    expect(await one.sessions.countDetached(group)).toBe(1_000);
+    await one.sessions.detachLost(group);
+    expect(await one.sessions.countDetached(group)).toBe(2_500);
   });
 
   async function beginSession(number: number, owner?: NodeId): Promise<StoredSession> {

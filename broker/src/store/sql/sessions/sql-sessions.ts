@@ -20,6 +20,7 @@ import { toNewSession } from "../../../ports/claimed-session.ts";
 import type { ShareStore, ShareTake } from "../../../ports/share-store.ts";
 import type { TopicFilter } from "../../../domain/topic-filter.ts";
 import { pagesOf } from "../pages.ts";
+import { rowsAtOnceMax } from "../pages-by-id.ts";
 import { checkRow } from "../row-checksums.ts";
 import type { Schema, SessionTable, SqlDatabase } from "../schema.ts";
 import { insertSession, keepDueWill } from "./due-will.ts";
@@ -177,10 +178,22 @@ export class SqlSessions implements SessionStore, ShareStore {
     });
   }
 
+  /**
+   * One page after the other, since a node may have had tens of thousands of sessions. Locks each page in the order of identifiers, as a rollback does. Then
+   * looks again whether its sessions are lost: a node that has just joined may have taken one while this waited.
+   */
   async detachLost(groupId: GroupId): Promise<void> {
-    const isLost = sql`(owner is null and detached_at is null)
-      or (owner is not null and not exists (select 1 from nodes where node_id = owner))`;
-    await this.#change((transaction) => detachWhere(transaction, sql`group_id = ${groupId} and (${isLost})`));
+    const isLost = sql<boolean>`((owner is null and detached_at is null)
+      or (owner is not null and not exists (select 1 from nodes where node_id = owner)))`;
+    for (let count = rowsAtOnceMax; count === rowsAtOnceMax; )
+      count = await this.#change(async (transaction) => {
+        const all = transaction.selectFrom("sessions").select("session_id");
+        const lost = all.where("group_id", "=", groupId).where(isLost).limit(rowsAtOnceMax); // Unsorted, since the sweep of each second mostly finds none.
+        const rows = await this.#database.locking(all.where("session_id", "in", lost).orderBy("session_id")).execute();
+        const ids = this.#database.column(rows.map(({ session_id }) => session_id));
+        if (rows.length > 0) await detachWhere(transaction, sql`session_id in ${ids} and ${isLost}`);
+        return rows.length;
+      });
   }
 
   async findSessionTime(groupId: GroupId): Promise<number> {

@@ -4,6 +4,7 @@ import type { GroupId } from "../../../../domain/group-id.ts";
 import type { ClusterNode, JoiningNode, NodeId } from "../../../../domain/node.ts";
 import type { Departure } from "../../../../ports/coordinator.ts";
 import type { NodeTable } from "../../coordination-tables.ts";
+import { rowsAtOnceMax } from "../../pages-by-id.ts";
 import type { Schema } from "../../schema.ts";
 import { detachWhere } from "../../sessions/session-detaching.ts";
 import { sendHints } from "./hint-text.ts";
@@ -88,8 +89,9 @@ async function remove(
       (select count(*) from subscriptions where owner = gone.node_id) as subscriptions,
       (select count(*) from group_leases as leases where leases.node_id = gone.node_id) as groups
     from unnest(${ids}::text[]) as gone (node_id)`.execute(transaction);
-  // Skips sessions that a rollback has locked, so that the members' other sessions do not wait for it; a later sweep detaches them.
-  const free = sql`select session_id from sessions where owner = any(${ids}::text[]) for update skip locked`;
+  // Skips sessions that a rollback has locked, and takes no more than one statement may: the members' other work must not wait for their sessions. A later
+  // sweep detaches the rest.
+  const free = sql`select session_id from sessions where owner = any(${ids}::text[]) limit ${rowsAtOnceMax} for update skip locked`;
   await detachWhere(transaction, sql`session_id in (${free})`);
   const counts = new Map(held.map((row) => [row.node_id, row]));
   const hints = removed.map(({ node_id, address }) => ({
