@@ -30,6 +30,9 @@ export interface RestarterOptions {
 export class Restarter {
   readonly #options: RestarterOptions;
   #isDue = false;
+  #owesRollBack = false;
+  /** The newest block up to which the readers have read, if a rollback has failed since they did. */
+  #reached: number | undefined;
 
   constructor(options: RestarterOptions) {
     this.#options = options;
@@ -41,15 +44,25 @@ export class Restarter {
   }
 
   /**
+   * Whether the database has lost the index's newest blocks. Then cursors may be beyond the index, which gets other events there if the chain has replaced
+   * these blocks. So the node that follows next must roll back, if only to the newest block that is left, which moves all cursors back to it.
+   */
+  get owesRollBack(): boolean {
+    return this.#owesRollBack;
+  }
+
+  /**
    * Rolls the index back to a block. Pass the lease if nodes share the store. After a failure the store may have rolled back or not: call this again,
    * or {@link restart}. @throws LeaseLostError, and what the store throws.
    */
   async rollBack(to: BlockRef, lease?: GroupLease): Promise<RollBack> {
     const { store, groupId, progress, rollBacks } = this.#options;
     const fromBlock = progress.blockNumber;
+    this.#reached ??= fromBlock;
     // Ends the waits for later blocks: their callers could not learn whether the chain commits the same events again.
     progress.rollBackTo(to.number);
     const { done } = await this.#run(() => store.rollBack(groupId, to, lease), to);
+    [this.#reached, this.#owesRollBack] = [undefined, false];
     rollBacks.note({ fromBlock, toBlock: to.number, events: done.eventCount });
     return done;
   }
@@ -59,9 +72,11 @@ export class Restarter {
     const { progress, rollBacks } = this.#options;
     const { blockNumber: fromBlock, generation } = progress;
     const { head } = await this.#run(async () => undefined);
+    const isSame = progress.generation === generation;
+    this.#owesRollBack = isSame && (this.#owesRollBack || progress.blockNumber < (this.#reached ?? fromBlock));
+    this.#reached = undefined;
     // Before the first read no generation is known.
-    if (generation !== -1 && progress.generation !== generation)
-      rollBacks.note({ fromBlock, toBlock: progress.blockNumber, events: undefined });
+    if (generation !== -1 && !isSame) rollBacks.note({ fromBlock, toBlock: progress.blockNumber, events: undefined });
     return head;
   }
 

@@ -87,9 +87,12 @@ export class Term {
   async #follow(until: AbortSignal): Promise<void> {
     this.#again = new AbortController();
     const signal = AbortSignal.any([until, this.#again.signal]);
-    const { watcher, ledger, progress, health } = this.#options;
+    const { watcher, ledger, progress, health, restarter } = this.#options;
     const head = await watcher.catchUp(signal);
     if (signal.aborted) return;
+    // Before the index grows again: the chain may have replaced the blocks that it lost.
+    if (head !== undefined && restarter.owesRollBack)
+      await restarter.rollBack({ number: head.blockNumber, hash: head.hash }, this.#lease);
     // Callers may wait for a block that the chain has removed: end their waits.
     if (this.#failures > 0 && !ledger.isFinal) progress.rollBackTo(progress.blockNumber);
     const follower = new Follower({ ...this.#options, lease: this.#lease });

@@ -162,7 +162,7 @@ export class Watcher {
     health.warn(
       isSame
         ? "the database lost a part of the index"
-        : "the chain took back blocks that were final, or another node read blocks again because the index lacked their events or was damaged",
+        : "the chain took back blocks that were final, or another node read blocks again because the index lacked them, lacked their events or was damaged",
     );
   }
 }
