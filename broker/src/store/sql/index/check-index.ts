@@ -17,9 +17,11 @@ const rowsReadMax = 1_000;
  * @throws StoreError `corrupt` if SQLite finds damage that emptying the index does not remove.
  */
 export async function emptyDamagedIndex(
-  { migrating, lock, notify, checkTables, checkEmptied }: SqlDatabase,
+  database: SqlDatabase,
   beforeEmptying: (finding: IndexFinding) => Promise<void> = async () => {},
 ): Promise<IndexFinding | undefined> {
+  const { migrating, lock, notify, checkTables, checkEmptied, isShared } = database;
+  if (isShared && !(await isDamaged(database))) return undefined;
   return migrating.transaction().execute(async (transaction) => {
     await lock(transaction, "check of the index");
     const disagreement = await checkTables(transaction);
@@ -35,6 +37,14 @@ export async function emptyDamagedIndex(
     await notify(transaction, hints);
     await checkEmptied(transaction);
     return finding;
+  });
+}
+
+/** Looks at one moment's state of the index, without locks: the check takes seconds if there are many topics, and other nodes write the index meanwhile. */
+async function isDamaged({ migrating }: SqlDatabase): Promise<boolean> {
+  return migrating.transaction().execute(async (transaction) => {
+    await sql`set transaction isolation level repeatable read, read only`.execute(transaction);
+    return ((await findDamage(transaction)) ?? (await findContradiction(transaction))) !== undefined;
   });
 }
 

@@ -99,6 +99,15 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     expect(hints).toContainEqual(expect.stringContaining("index")); // So that the nodes that watch the index notice it at once.
   });
 
+  it("a node that starts with an intact index does not wait for changes of the index in progress", async () => {
+    await one.applyBlocks(group, history, { isFinal: false, lease });
+    await holdUp(`select pg_advisory_xact_lock(hashtextextended('stele index ${group}', 0))`);
+    await other.stop();
+    await other.start();
+    await holder.query("rollback");
+    expect(await other.findHead(group)).toEqual(await one.findHead(group));
+  });
+
   it("a rollback waits for an insert in progress and moves the new subscription's cursor back", async () => {
     await one.applyBlocks(group, history, { isFinal: false, lease });
     await holdUp("lock table subscriptions in share mode");
