@@ -142,7 +142,7 @@ export class SqlSessions implements SessionStore, ShareStore {
       if (row === undefined) return false;
       const columns = withEnd(row, toEndColumns({ ...end, principal: row.principal }));
       await transaction.updateTable("sessions").set(columns).where("session_id", "=", key.id).execute();
-      await detachWhere(transaction, sql`session_id = ${key.id}`);
+      await detachWhere(transaction, row.group_id, sql`session_id = ${key.id}`);
       return true;
     });
   }
@@ -191,7 +191,7 @@ export class SqlSessions implements SessionStore, ShareStore {
         const lost = all.where("group_id", "=", groupId).where(isLost).limit(rowsAtOnceMax); // Unsorted, since the sweep of each second mostly finds none.
         const rows = await this.#database.locking(all.where("session_id", "in", lost).orderBy("session_id")).execute();
         const ids = this.#database.column(rows.map(({ session_id }) => session_id));
-        if (rows.length > 0) await detachWhere(transaction, sql`session_id in ${ids} and ${isLost}`);
+        if (rows.length > 0) await detachWhere(transaction, groupId, sql`session_id in ${ids} and ${isLost}`);
         return rows.length;
       });
   }

@@ -89,10 +89,7 @@ async function remove(
       (select count(*) from subscriptions where owner = gone.node_id) as subscriptions,
       (select count(*) from group_leases as leases where leases.node_id = gone.node_id) as groups
     from unnest(${ids}::text[]) as gone (node_id)`.execute(transaction);
-  // Skips sessions that a rollback has locked, and takes no more than one statement may: the members' other work must not wait for their sessions. A later
-  // sweep detaches the rest.
-  const free = sql`select session_id from sessions where owner = any(${ids}::text[]) limit ${rowsAtOnceMax} for update skip locked`;
-  await detachWhere(transaction, sql`session_id in (${free})`);
+  await detachSome(transaction, ids);
   const counts = new Map(held.map((row) => [row.node_id, row]));
   const hints = removed.map(({ node_id, address }) => ({
     kind: "gone" as const,
@@ -104,6 +101,20 @@ async function remove(
   }));
   await sendHints(transaction, hints);
   return true;
+}
+
+/**
+ * Detaches sessions of removed members: in each group a thousand, and none that a rollback has locked. The members' other work must not wait for all of their
+ * sessions; a later sweep detaches the rest.
+ */
+async function detachSome(transaction: Transaction<Schema>, ids: readonly string[]): Promise<void> {
+  const { rows } = await sql<{ readonly group_id: string }>`
+    select distinct group_id from sessions where owner = any(${ids}::text[])`.execute(transaction);
+  for (const { group_id } of rows) {
+    const free = sql`select session_id from sessions where group_id = ${group_id} and owner = any(${ids}::text[])
+      limit ${rowsAtOnceMax} for update skip locked`;
+    await detachWhere(transaction, group_id, sql`session_id in (${free})`);
+  }
 }
 
 /**
