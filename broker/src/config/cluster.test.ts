@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { membershipMsMax } from "../store/sql/postgres/coordination/limits.ts";
 import { idleInTransactionMsMax } from "../store/sql/postgres/limits.ts";
 import { loadConfig, type LoadOutcome } from "./load-config.ts";
 
@@ -87,6 +88,12 @@ describe("settings of a node in a cluster", () => {
     const takeOverAfterMs = idleInTransactionMsMax - 1;
     const outcome = load({ ...cluster, STELE_HOST: "10.0.0.1", STELE_TAKE_OVER_AFTER_MS: `${takeOverAfterMs}` });
     expect(JSON.stringify(outcome)).toContain("STELE_TAKE_OVER_AFTER_MS");
+    expect(outcome.status).not.toBe("loaded");
+  });
+
+  test("refuses a takeOverAfterMs above the longest membership", () => {
+    const takeOverAfterMs = membershipMsMax + 1;
+    const outcome = load({ ...cluster, STELE_HOST: "10.0.0.1", STELE_TAKE_OVER_AFTER_MS: `${takeOverAfterMs}` });
     expect(outcome.status).not.toBe("loaded");
   });
 });

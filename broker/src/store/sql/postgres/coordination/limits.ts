@@ -12,6 +12,9 @@ export interface CallLimits {
   readonly answerDelayMsMax: number;
 }
 
+/** Longest membership, in milliseconds. A row that ends later is from before the database's clock was set back, and does not count. */
+export const membershipMsMax = 3_600_000;
+
 /** Time limit of a statement that renews a membership, in milliseconds: a hanging renewal must leave time for another before the membership ends. */
 export const membershipStatementMsMax = 1_000;
 

@@ -8,9 +8,17 @@ import { rowsAtOnceMax } from "../../pages-by-id.ts";
 import type { Schema } from "../../schema.ts";
 import { detachWhere } from "../../sessions/session-detaching.ts";
 import { sendHints } from "./hint-text.ts";
+import { membershipMsMax } from "./limits.ts";
 
 /** The time of the database's clock, as Unix time in milliseconds. */
 const now = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
+
+/**
+ * Whether a membership is over: it has expired, or it ends later than any may, since the database's clock was set back. A node that is up renews its membership
+ * soon after that, and joins again if it is too late; one that died would be a member for hours, and could not even join again at its address.
+ */
+const isOver = (expiresAt: RawBuilder<unknown>): RawBuilder<boolean> =>
+  sql`(${expiresAt} <= ${now} or ${expiresAt} > ${now} + ${membershipMsMax}::bigint)`;
 
 /** The members of the cluster. */
 export class Members {
@@ -24,13 +32,13 @@ export class Members {
   async join({ id, address, replaces = [] }: JoiningNode, lastsMs: number): Promise<"joined" | "taken"> {
     return this.#queries.transaction().execute(async (transaction) => {
       const others = sql`address = ${address} and node_id <> ${id} and node_id <> all(${replaces}::text[])`;
-      await remove(transaction, "expired", sql`${others} and expires_at <= ${now}`);
+      await remove(transaction, "expired", sql`${others} and ${isOver(sql`expires_at`)}`);
       const joined = await sql`
         insert into nodes (node_id, address, joined_at, expires_at, groups)
         values (${id}, ${address}, ${now}, ${now} + ${lastsMs}::bigint, '[]')
         on conflict (address) do update
           set node_id = excluded.node_id, joined_at = excluded.joined_at, expires_at = excluded.expires_at, groups = excluded.groups
-          where nodes.expires_at <= ${now} or nodes.node_id = excluded.node_id or nodes.node_id = any(${replaces}::text[])
+          where ${isOver(sql`nodes.expires_at`)} or nodes.node_id = excluded.node_id or nodes.node_id = any(${replaces}::text[])
         returning node_id`.execute(transaction);
       if (joined.rows.length === 0) return "taken";
       await sendHints(transaction, [{ kind: "nodes" }]);
@@ -56,7 +64,7 @@ export class Members {
   }
 
   async list(): Promise<readonly ClusterNode[]> {
-    const rows = await this.#queries.selectFrom("nodes").selectAll().where("expires_at", ">", now).execute();
+    const rows = await this.#queries.selectFrom("nodes").selectAll().where(isLive(sql`expires_at`)).execute();
     return rows.map(toNode).toSorted((left, right) => (left.address < right.address ? -1 : 1));
   }
 }
@@ -66,9 +74,9 @@ export class Members {
  * transaction then need not wait for renewals in progress. A node without a row never becomes a member again under the same identifier.
  */
 export async function removeExpired(queries: Kysely<Schema>): Promise<boolean> {
-  const expired = await sql`select from nodes where expires_at <= ${now} limit 1`.execute(queries);
+  const expired = await sql`select from nodes where ${isOver(sql`expires_at`)} limit 1`.execute(queries);
   if (expired.rows.length === 0) return false;
-  const free = sql`select node_id from nodes where expires_at <= ${now} for update skip locked`;
+  const free = sql`select node_id from nodes where ${isOver(sql`expires_at`)} for update skip locked`;
   return queries
     .transaction()
     .execute(async (transaction) => remove(transaction, "expired", sql`node_id in (${free})`));
@@ -136,9 +144,9 @@ export async function listDeliverers(transaction: Kysely<Schema>): Promise<reado
   return rows.map((row) => ({ id: row.node_id as NodeId, groups: JSON.parse(row.groups) as readonly GroupId[] }));
 }
 
-/** Whether a member's row has not expired. */
-export function isLive(expiresAt: ReturnType<typeof sql.ref>) {
-  return sql<boolean>`${expiresAt} > ${now}`;
+/** Whether a membership is not over. */
+export function isLive(expiresAt: RawBuilder<unknown>): RawBuilder<boolean> {
+  return sql`not ${isOver(expiresAt)}`;
 }
 
 function toNode({ node_id, address, joined_at }: NodeTable): ClusterNode {

@@ -111,12 +111,24 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     const other = await session();
     await other.query("update nodes set expires_at = 0 where node_id = $1", [a]);
     await other.query("begin");
-    await other.query("update nodes set expires_at = $2 where node_id = $1", [a, Date.now() * 2]);
+    await other.query("update nodes set expires_at = $2 where node_id = $1", [a, Date.now() + lastsMs]);
     expect(await coordinator.takeLease(group, b)).toBeUndefined();
     await other.query("commit");
     expect(await coordinator.takeLease(group, a)).toEqual(lease);
     await other.query("update nodes set expires_at = 0 where node_id = $1", [a]);
     expect(await coordinator.takeLease(group, b)).toMatchObject({ nodeId: b });
+  });
+
+  it("a member from before the database's clock was set back by hours is gone unless it renews its membership", async () => {
+    const coordinator = await joined();
+    await coordinator.join({ id: b, address: addressOf(b) }, lastsMs);
+    await coordinator.takeLease(group, b);
+    await (await session()).query("update nodes set expires_at = expires_at + $1", [2 * 3_600_000]);
+    expect(await coordinator.renew(a, renewal)).toBe(true);
+    expect(await coordinator.takeLease(group, a)).toMatchObject({ nodeId: a });
+    expect((await coordinator.listNodes()).map(({ id }) => id)).toEqual([a]);
+    await (await session()).query("update nodes set expires_at = expires_at + $1", [2 * 3_600_000]);
+    expect(await coordinator.join({ id: b, address: addressOf(a) }, lastsMs)).toBe("joined");
   });
 
   it("a node that asks for a held lease does not wait while the lease's row is locked", async () => {
