@@ -104,6 +104,23 @@ it.each([
   expect(await check(chain)).toBe(false);
 });
 
+/** Bytes before the number in the effects of a block: their count, and for the place of the first entry its key. */
+it.each([
+  ["a key", 4],
+  ["a place", 12],
+])(
+  "blocks follow, and checkIndexEntries rebuilds the index, after a bit flip in %s that is not saved yet",
+  async (_, at) => {
+    const flipped = `CAST(substr(effects, 1, ${at + 7}) || x'01' || substr(effects, ${at + 9}) AS BLOB)`;
+    await using chain = await start(damaged((sqlite) => sqlite.exec(`UPDATE unsaved SET effects = ${flipped}`)));
+    const fields = { type: "eip1559", chainId: CHAIN_ID, ...FEES, gas: 1_000_000n, to: address, data: "0x" } as const;
+    await chain.submit(hexToBytes(await SIGNER.signTransaction({ ...fields, nonce: logsTotal + 1 })));
+    await vi.waitFor(async () => expect(await chain.request({ method: "eth_blockNumber" })).toBe("0x2a"), 10_000);
+    expect(await check(chain)).toBe(true);
+    expect(await countFound(chain)).toEqual({ ...everything, logs: logsTotal + 1 });
+  },
+);
+
 it("checkIndexEntries starts over after a step that failed, for example on a full disk", async () => {
   const copy = damaged((sqlite) => sqlite.exec("DELETE FROM places"));
   await using chain = await start(copy, { filePagesMax: 1 });
