@@ -113,6 +113,14 @@ describe("SnapshotReader", () => {
     expect(await Promise.all(behind)).toEqual(["0x0", `0x${CHAIN_ID.toString(16)}`]);
   });
 
+  it("pauses after a request for as long as the request took, so that clients use at most half of one processor", async () => {
+    await using chain = await start({ callTimeMsMax: 200 });
+    await read(chain, "eth_chainId"); // starts the thread
+    const loop = run(chain, "0x5b5f56").catch(() => performance.now()); // JUMPDEST, PUSH0, JUMP
+    const next = read(chain, "eth_blockNumber").then(() => performance.now());
+    expect((await next) - Number(await loop)).toBeGreaterThan(190);
+  });
+
   it("ends a call that needs too much memory, and no other", async () => {
     await using chain = await start({ callTimeMsMax: 60_000 });
     const culprit = run(chain, hugeCode).catch((error: unknown) => error);
@@ -205,13 +213,13 @@ describe("SnapshotReader", () => {
 
   it("refuses requests over the limit, and parameters that are nested too deeply", async () => {
     await using chain = await start();
-    const nested = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
-    const params: unknown = JSON.parse(nested);
-    await expect(chain.reader.read({ method: "eth_call", params })).rejects.toMatchObject({ code: -32602 });
     // READER_REQUESTS_MAX requests wait, and one more runs.
     const requests = Array.from({ length: READER_REQUESTS_MAX + 1 }, () => read(chain, "eth_chainId"));
     await expect(read(chain, "eth_chainId")).rejects.toMatchObject({ code: -32005 });
     await Promise.all(requests);
+    const nested = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
+    const params: unknown = JSON.parse(nested);
+    await expect(chain.reader.read({ method: "eth_call", params })).rejects.toMatchObject({ code: -32602 });
   });
 
   it("refuses to read a chain in memory", async () => {

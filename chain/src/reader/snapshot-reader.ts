@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { READER_REQUESTS_MAX, READER_START_INTERVAL_MS } from "../limits.ts";
+import { READER_PAUSE_AFTER_MS, READER_REQUESTS_MAX, READER_START_INTERVAL_MS } from "../limits.ts";
 import type { RpcRequest } from "../rpc/dispatch.ts";
 import { ProviderRpcError, RPC_ERROR_CODES } from "../rpc-error.ts";
 import { ReaderThread, type ReaderThreadOptions } from "./reader-thread.ts";
@@ -12,7 +12,8 @@ interface Task {
 
 /**
  * Reads the chain for others than its owner, in another thread than the one that makes blocks. A request that takes too long, or too much memory, ends the
- * thread and gets an error; the next request starts another thread.
+ * thread and gets an error; the next request starts another thread. The reader pauses for as long as it works: so its clients use at most half of one processor,
+ * and the chain can copy its log, which a snapshot in use prevents.
  */
 export class SnapshotReader {
   readonly #options: ReaderThreadOptions;
@@ -21,6 +22,8 @@ export class SnapshotReader {
   #thread: ReaderThread | undefined;
   #startedAt = Number.NEGATIVE_INFINITY;
   #isWorking = false;
+  /** How long requests have taken since the last pause, in milliseconds. */
+  #busyMs = 0;
 
   constructor(options: ReaderThreadOptions) {
     this.#options = options;
@@ -50,13 +53,29 @@ export class SnapshotReader {
     this.#isWorking = true;
     for (let task = this.#tasks.shift(); task !== undefined; task = this.#tasks.shift()) {
       try {
-        const thread = await this.#openThread();
-        task.resolve(await thread.ask(task.request));
+        task.resolve(await this.#ask(task.request));
       } catch (error) {
         task.reject(error);
       }
+      if (this.#busyMs >= READER_PAUSE_AFTER_MS) await this.#pause();
     }
     this.#isWorking = false;
+  }
+
+  async #ask(request: RpcRequest): Promise<string> {
+    const thread = await this.#openThread();
+    const askedAt = performance.now();
+    try {
+      return await thread.ask(request);
+    } finally {
+      this.#busyMs += performance.now() - askedAt;
+    }
+  }
+
+  async #pause(): Promise<void> {
+    const pauseMs = this.#busyMs;
+    this.#busyMs = 0;
+    await delay(pauseMs, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
   }
 
   async #openThread(): Promise<ReaderThread> {

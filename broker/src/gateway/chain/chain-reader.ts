@@ -4,7 +4,6 @@ import {
   chainCallsWaitingMax,
   chainComputationsRunningMax,
   chainLookUpsRunningMax,
-  chainPauseFromMs,
   chainWaitTimeoutMs,
 } from "../limits.ts";
 import type { RpcRequest } from "../shared/rpc/endpoint.ts";
@@ -26,15 +25,12 @@ export interface ChainReaderOptions {
 
 const waiting = { waitingMax: chainCallsWaitingMax, waitTimeoutMs: chainWaitTimeoutMs };
 
-/**
- * Reads the chain, a bounded number of calls at once. A thread beside the chain runs the calls one at a time and shares the processor with
- * publishing, so after a long computation the reader starts no other computation for as long as that one took.
- */
+/** Reads the chain, a bounded number of calls at once. A thread beside the chain runs them one at a time; look-ups do not queue behind computations. */
 export class ChainReader {
   readonly #options: ChainReaderOptions;
   readonly #gates: Readonly<Record<Cost, Gate>> = {
     "look-up": new Gate({ ...waiting, runningMax: chainLookUpsRunningMax }),
-    computation: new Gate({ ...waiting, runningMax: chainComputationsRunningMax, pauseFromMs: chainPauseFromMs }),
+    computation: new Gate({ ...waiting, runningMax: chainComputationsRunningMax }),
   };
 
   constructor(options: ChainReaderOptions) {
