@@ -223,11 +223,14 @@ export class ChainDatabase implements StateDatabase {
     return this.#owned?.logBytes() ?? 0;
   }
 
-  /** Copies the write-ahead log into the database file, so that the log starts over. Returns whether all of it was copied: a reader may need the rest. */
+  /**
+   * Copies the write-ahead log into the database file, so that the log starts over. Returns whether all of it was copied: a reader may need the rest, or another
+   * program may be copying it.
+   */
   checkpoint(): boolean {
     const row = this.#database.prepare("PRAGMA wal_checkpoint(PASSIVE)").get();
-    const { log, checkpointed } = row as { log: number; checkpointed: number }; // the columns of this pragma
-    return checkpointed >= log;
+    const { busy, log, checkpointed } = row as { busy: number; log: number; checkpointed: number }; // the columns of this pragma
+    return busy === 0 && checkpointed >= log;
   }
 
   /** Copies the log into the file and leaves only that. With `keepsLog`, or if the file is no longer at its path, leaves both as they are. */
