@@ -186,10 +186,8 @@ export class ChainDatabase implements StateDatabase {
     this.#write(() => {
       const insert = this.#database.prepare("INSERT OR IGNORE INTO new_places (key, place) VALUES (?, ?)");
       for (const { key, place } of entries) insert.run(key, place);
-      if (!isLast) return;
-      this.#dropPlaces();
-      this.#database.exec("ALTER TABLE new_places RENAME TO places");
     });
+    if (isLast) this.#replacePlaces();
   }
 
   readNode(key: string): Uint8Array | undefined {
@@ -224,8 +222,8 @@ export class ChainDatabase implements StateDatabase {
   }
 
   /**
-   * Copies the write-ahead log into the database file, so that the log starts over. Returns whether all of it was copied: a reader may need the rest, or another
-   * program may be copying it.
+   * Copies the write-ahead log into the database file, so that the log starts over. Returns whether all of it was copied: a reader may need the rest, or
+   * another program may be copying it.
    */
   checkpoint(): boolean {
     const row = this.#database.prepare("PRAGMA wal_checkpoint(PASSIVE)").get();
@@ -261,13 +259,15 @@ export class ChainDatabase implements StateDatabase {
     }
   }
 
-  /** Drops the present index. A table with a damaged page cannot be dropped: it is renamed instead. */
-  #dropPlaces(): void {
+  /** Puts the new index in the place of the present one. A table with a damaged page cannot be dropped, nor renamed in a transaction that tried to drop it. */
+  #replacePlaces(): void {
+    const rename = "ALTER TABLE new_places RENAME TO places";
     try {
-      this.#database.exec("DROP TABLE places");
+      this.#write(() => this.#database.exec(`DROP TABLE places; ${rename}`));
     } catch (error) {
       if (isTransientFault(error)) throw error;
-      this.#database.exec(`ALTER TABLE places RENAME TO damaged_places_${this.savedUpTo}`);
+      const damaged = `damaged_places_${this.savedUpTo}`;
+      this.#write(() => this.#database.exec(`ALTER TABLE places RENAME TO ${damaged}; ${rename}`));
     }
   }
 
