@@ -142,7 +142,7 @@ it.each([
   expect(await countFound(chain)).toEqual(everything);
 });
 
-/** The rows are at the end of the page, its kind is at the start. A flipped bit breaks the rows' order, by which SQLite searches, or makes the page unreadable. */
+/** The page has its kind at the start and its rows at the end. A flipped bit breaks the order of rows, by which SQLite searches, or makes the page unreadable. */
 it.each([8, 9, 100, 333, 1_000, 1_001, 1_500, 4_096])(
   "checkIndexEntries rebuilds the index after a bit flip %i bytes before the end of its root page",
   async (before) => {

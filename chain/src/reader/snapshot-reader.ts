@@ -12,8 +12,8 @@ interface Task {
 
 /**
  * Reads the chain for others than its owner, in another thread than the one that makes blocks. A request that takes too long, or too much memory, ends the
- * thread and gets an error; the next request starts another thread. The reader pauses for as long as it works: so its clients use at most half of one processor,
- * and the chain can copy its log, which a snapshot in use prevents.
+ * thread and gets an error; the next request starts another thread. The reader pauses for as long as it works: so its clients use at most half of one
+ * processor, and the chain can copy its log, which a snapshot in use prevents.
  */
 export class SnapshotReader {
   readonly #options: ReaderThreadOptions;
