@@ -127,9 +127,14 @@ function watchChain(
 
 /** The error for a chain whose next block SQLite could not write. */
 export function unwritable(file: string, cause: Error): Error {
-  const isLocked = /database (table )?is locked/.test(cause.message);
-  const remedy = isLocked ? "end the other program that has the file open" : "check the disk and its free space";
-  return new Error(`chain ${file} cannot be written: ${cause.message}; ${remedy}, then start again`, { cause });
+  const message = `chain ${file} cannot be written: ${cause.message}; ${remedyFor(cause.message)}, then start again`;
+  return new Error(message, { cause });
+}
+
+function remedyFor(reason: string): string {
+  if (/database (table )?is locked/.test(reason)) return "end the other program that has the file open";
+  if (!reason.includes("malformed")) return "check the disk and its free space";
+  return "run `stele scrub`, which can repair the chain's index, or restore the data folder from a backup, as docs/backup.md#repair says";
 }
 
 /** Bytes of the longest transaction that the settings allow, with room for the encoding of each batch and event. */
