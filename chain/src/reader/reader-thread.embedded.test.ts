@@ -15,6 +15,7 @@ it("a request that takes too long within a call of SQLite ends the thread, and n
   owner.exec("PRAGMA journal_mode = DELETE"); // In this mode, a writer locks out readers: they wait within SQLite.
   const settings = { file, chainId: CHAIN_ID, callTimeMsMax: 30_000, callGasMax: 1n };
   const thread = new ReaderThread({ settings, readHistory: () => Promise.resolve([]) });
+  await thread.untilReady();
   const ask = () => thread.ask({ method: "eth_blockNumber", params: [] });
   expect(await ask()).toBe('"0x0"');
   settings.callTimeMsMax = 400; // Only now, since the first request of a thread may take long on a busy machine.

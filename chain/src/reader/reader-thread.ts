@@ -55,16 +55,20 @@ export class ReaderThread {
       });
     });
     this.#ready = this.#wait(READER_START_TIME_MS_MAX, new Error("The reader of the chain did not start in time."));
-    this.#ready.catch(() => undefined); // `ask` reports the failure.
+    this.#ready.catch(() => undefined); // `untilReady` reports the failure.
   }
 
   get hasEnded(): boolean {
     return this.#failure !== undefined;
   }
 
-  /** The result as JSON text. Wait for it before the next call. */
-  async ask({ method, params }: RpcRequest): Promise<string> {
+  /** Resolves once the thread can answer; rejects if it does not start. */
+  async untilReady(): Promise<void> {
     await this.#ready;
+  }
+
+  /** The result as JSON text. Call this once the thread is ready, and wait for the result before the next call. */
+  async ask({ method, params }: RpcRequest): Promise<string> {
     try {
       this.#post({ kind: "request", method, params });
     } catch {

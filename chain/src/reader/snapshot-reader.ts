@@ -86,6 +86,7 @@ export class SnapshotReader {
     if (this.#stopping.signal.aborted) throw stopped();
     this.#startedAt = performance.now();
     this.#thread = new ReaderThread(this.#options);
+    await this.#thread.untilReady();
     return this.#thread;
   }
 }
