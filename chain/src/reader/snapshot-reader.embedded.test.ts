@@ -160,6 +160,16 @@ describe("SnapshotReader", () => {
     await expect(run(chain, `${longest}00`)).rejects.toMatchObject({ code: -32602 });
   });
 
+  it.each(["eth_call", "eth_estimateGas"])(
+    "refuses block overrides of %s, which would have no effect",
+    async (method) => {
+      await using chain = await start();
+      const refusal = { code: -32602, message: "invalid argument 3: block overrides are not supported" };
+      await expect(read(chain, method, { to: SINK }, "latest", {}, { number: "0x7" })).rejects.toMatchObject(refusal);
+      expect(await read(chain, method, { to: SINK }, "latest", {}, null)).toMatch(/^0x/);
+    },
+  );
+
   it("refuses an answer that is too long", async () => {
     await using chain = await start({ readerCallGasMax: 536_870_912n, callTimeMsMax: 30_000 });
     const returnZeros = "0x62d000005ff3"; // PUSH3 13,631,488, PUSH0, RETURN

@@ -15,10 +15,11 @@ type Fields = Readonly<Record<string, unknown>>;
 const ADDRESS_BYTES = 20;
 const WORD_BYTES = 32;
 
-/** Reads the parameters of `eth_call` and `eth_estimateGas`: transaction, block, state overrides. */
+/** Reads the parameters of `eth_call` and `eth_estimateGas`: transaction, block, state overrides. Refuses block overrides, which would have no effect. */
 export async function toSimulation(chain: ReadableChain, params: Params): Promise<Simulation> {
   const fields = params.required(0);
   if (!isRecord(fields)) throw invalidParams("invalid argument 0: a call must be an object");
+  if (params.optional(3) !== undefined) throw invalidParams("invalid argument 3: block overrides are not supported");
   const { head, view } = await getState(chain, params.optional(1));
   const message = toMessage(withoutNulls(fields), chain.options.callGasMax);
   const overrides = params.optional(2);
