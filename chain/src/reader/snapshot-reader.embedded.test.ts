@@ -55,6 +55,21 @@ function makeLogs(chain: EmbeddedChain, nonce: number, logs: number): Promise<He
   return makeBlockOf(chain, { nonce, gas: 500_000_000n, data: `0x${writeLog.repeat(logs)}` });
 }
 
+/** Makes a chain whose index says that this many transactions have logs of SINK. */
+async function makeLogPlaces(count: number): Promise<void> {
+  const file = join(folder, "chain.db");
+  {
+    await using chain = await start({ file });
+    await makeBlock(chain, 0);
+  }
+  const database = new DatabaseSync(file);
+  database.exec(
+    `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+     INSERT INTO places SELECT ${addressKey(fromHex(SINK))}, i FROM n`,
+  );
+  database.close();
+}
+
 type Sent = Readonly<{ nonce: number; gas: bigint; to?: Hex; value?: bigint; data?: Hex }>;
 
 async function makeBlockOf(chain: EmbeddedChain, sent: Sent): Promise<Hex> {
@@ -205,20 +220,17 @@ describe("SnapshotReader", () => {
       says: /^query timeout exceeded /,
     },
   ])("refuses a search for logs $of", async ({ count, callTimeMsMax, says }) => {
-    const file = join(folder, "chain.db");
-    {
-      await using chain = await start({ file });
-      await makeBlock(chain, 0);
-    }
-    const database = new DatabaseSync(file);
-    database.exec(
-      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
-       INSERT INTO places SELECT ${addressKey(fromHex(SINK))}, i FROM n`,
-    );
-    database.close();
+    await makeLogPlaces(count);
     await using chain = await start({ callTimeMsMax });
     const refusal = { code: -32005, message: expect.stringMatching(says) };
     await expect(read(chain, "eth_getLogs", { fromBlock: "0x0", address: SINK })).rejects.toMatchObject(refusal);
+  });
+
+  it("searches for rare logs of a contract that has logs in more transactions than a search can read", async () => {
+    await makeLogPlaces(LOGS_SEARCH_TRANSACTIONS_MAX + 1);
+    await using chain = await start();
+    const topics = [`0x${"ab".repeat(32)}`];
+    expect(await read(chain, "eth_getLogs", { fromBlock: "0x0", address: SINK, topics })).toEqual([]);
   });
 
   it("refuses requests over the limit, and parameters that are nested too deeply", async () => {

@@ -159,7 +159,8 @@ function tooManyTransactions(): ProviderRpcError {
 }
 
 function* candidates(chain: ReadableChain, search: LogSearch): Generator<IncludedTransaction> {
-  const keys = search.addresses?.map(addressKey) ?? search.topics[0]?.map(topicKey);
+  // By the topic if there are both: a contract mostly has many more logs than logs of one kind.
+  const keys = search.topics[0]?.map(topicKey) ?? search.addresses?.map(addressKey);
   if (keys === undefined) {
     for (let number = search.from; number <= search.to; number += 1n) yield* wholeBlock(chain, number);
     return;
