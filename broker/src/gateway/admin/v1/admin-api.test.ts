@@ -267,7 +267,7 @@ describe("orders", () => {
   });
 
   it("apply to all subscriptions that a search finds, and are refused without a search or all=true", async () => {
-    for (const query of ["", "?prefix=", "?lagMin=0&failingMsMin=0"]) {
+    for (const query of ["", "?prefix=", "?prefix=&state=active", "?lagMin=0&failingMsMin=0"]) {
       expect((await call("POST", `/subscriptions/pause${query}`)).status).toBe(400);
     }
     for (const order of ["pause", "resume", "retry", "skip"]) {
