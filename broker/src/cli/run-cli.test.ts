@@ -2,24 +2,12 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import { runCli } from "./run-cli.ts";
+import { run } from "./testing/run.ts";
 
 interface RpcBody {
   readonly id: number;
   readonly method: string;
   readonly params: { readonly topic?: string };
-}
-
-interface RunOptions {
-  readonly rowsMax?: number;
-  readonly signal?: AbortSignal;
-  /** Called before each text that the command writes to stdout. */
-  readonly onText?: () => void;
-  /** Flags that choose the output format. */
-  readonly format?: readonly string[];
-  readonly env?: Readonly<Record<string, string>>;
-  /** Whether stderr is a terminal. */
-  readonly isTerminal?: boolean;
 }
 
 let sent: string[];
@@ -49,50 +37,6 @@ function answer({ id, method, params: { topic = "" } }: RpcBody): object {
     list: { total: 3, pageIndex: 0, pageSize: 99, topicInfoList: [info, info, info] },
   };
   return { jsonrpc: "2.0", id, result: results[method] };
-}
-
-/** Text that was written. Writing fails like a closed pipe after the first `rowsMax` texts. */
-class TextStream {
-  readonly texts: string[] = [];
-  onText: () => void = () => {};
-  readonly isTTY: boolean;
-  readonly #rowsMax: number;
-
-  constructor(rowsMax = Number.POSITIVE_INFINITY, isTerminal = false) {
-    this.#rowsMax = rowsMax;
-    this.isTTY = isTerminal;
-  }
-
-  write(text: string | Uint8Array, done: (error?: Error) => void): void {
-    this.onText();
-    if (this.texts.length >= this.#rowsMax) return done(Object.assign(new Error("write EPIPE"), { code: "EPIPE" }));
-    this.texts.push(String(text));
-    done();
-  }
-}
-
-const loadSettings = () => Promise.reject(new Error("no settings"));
-
-async function run(
-  argv: readonly string[],
-  {
-    rowsMax,
-    signal = new AbortController().signal,
-    onText = () => {},
-    format = ["-o", "ndjson"],
-    env,
-    isTerminal,
-  }: RunOptions,
-) {
-  const [stdout, stderr] = [new TextStream(rowsMax), new TextStream(undefined, isTerminal)];
-  stdout.onText = onText;
-  const stdin = (async function* () {
-    yield* ["1\n", "2\n", "3\n"];
-  })();
-  const { home, ...streams } = { home: "/nowhere", stdin, stdout, stderr };
-  const io = { env: { XDG_CONFIG_HOME: home, ...env }, home, ...streams, signal, loadSettings };
-  const code = await runCli([...argv, ...format], io, "test");
-  return { code, stdout: stdout.texts, stderr: stderr.texts.join("") };
 }
 
 /** Runs a command whose output nobody reads after its first row. */
