@@ -128,7 +128,7 @@ function defineOrder(
     run: async ({ stele, output, signal }, { words, flags }) => {
       const { dryRun, to, from, event: eventId } = flags;
       const order = { name, dryRun, to: toPlace(to), from: toPlace(from), eventId };
-      let [refused, unknown] = [0, 0];
+      let [refused, unknown, undelivered] = [0, 0, 0];
       /** For whom an order without a complete answer is under way. */
       let whom: string | undefined;
       const results = async function* () {
@@ -138,6 +138,7 @@ function defineOrder(
           for await (const result of stele.admin.order(order, target, { signal })) {
             if (isDoubtful(result)) unknown += 1;
             else if (result.error !== undefined) refused += 1;
+            else if (result.letters?.failure !== undefined) undelivered += 1;
             yield result;
           }
           whom = undefined;
@@ -157,6 +158,7 @@ function defineOrder(
       });
       const parts = [
         ...(refused > 0 ? [`${refused} subscriptions refused the order`] : []),
+        ...(undelivered > 0 ? [`dead letters of ${undelivered} subscriptions failed again`] : []),
         ...(unknown > 0 ? [adviceFor(order, `${unknown} subscriptions`)] : []),
       ];
       if (parts.length > 0) throw new CommandFailed(parts.join("; "));
