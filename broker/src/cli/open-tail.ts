@@ -1,6 +1,7 @@
 import type { ReceivedCloudEvent, ReceivedEvent, SubscribeOptions, Tail } from "@stele/client";
 import { Option } from "commander";
 import type { Session } from "./connection.ts";
+import { UsageError } from "./io.ts";
 import { parseDuration } from "./parse.ts";
 
 export interface TailOptions extends Pick<SubscribeOptions, "after" | "filter"> {
@@ -14,7 +15,10 @@ export function sinceOption(): Option {
     .conflicts("after");
 }
 
-/** Where a tail starts by `--since` or `--after`. A time before 1970 becomes 1970: no event is older, and `Date` has a limit. */
+/**
+ * Where a tail starts by `--since` or `--after`. A time before 1970 becomes 1970: no event is older, and `Date` has a limit.
+ * @throws UsageError for a blank place, as of an unset variable of a script: the broker would start after the newest event.
+ */
 export function startOf({
   since,
   after,
@@ -22,6 +26,7 @@ export function startOf({
   readonly since?: number | undefined;
   readonly after?: string | undefined;
 }): Date | string | undefined {
+  if (after?.trim() === "") throw new UsageError("the place of --after is blank: name one, or leave the flag out");
   return since === undefined ? after : new Date(Math.max(Date.now() - since, 0));
 }
 

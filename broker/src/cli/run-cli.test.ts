@@ -219,6 +219,20 @@ it.each([
   expect(stderr).toContain(`${name}: 1 s`);
 });
 
+it.each([
+  ["the topic of pub, which would mean the subject of each CloudEvent", ["pub", "", "--cloudevents"], "the topic"],
+  ["the place of tail, which would mean the newest event", ["tail", "t", "--after", ""], "the place of --after"],
+  [
+    "the place of listen, which would mean the newest event",
+    ["listen", "t", "--forward", "http://127.0.0.1:1", "--after", " "],
+    "the place of --after",
+  ],
+])("refuses a blank argument, as of an unset variable of a script: %s", async (_, argv, subject) => {
+  const { code, stderr } = await run(argv, {});
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(`stele: ${subject} is blank`) });
+  expect(sent).toEqual([]);
+});
+
 it("subs redeliver fails if a dead letter fails again", async () => {
   const letters = { left: 1, failure: { eventId: "2cf24dba-1-1", reason: "answered 500" } };
   vi.stubGlobal("fetch", async () => Response.json({ id: "a", events: 0, dryRun: false, letters }));

@@ -90,6 +90,7 @@ interface Words {
 
 function checkCall({ topic, content }: Words, { cloudevents, whole, once, count, template, open }: PubFlags): void {
   if (topic === undefined && !cloudevents) throw new UsageError("give a topic");
+  if (topic?.trim() === "") throw new UsageError("the topic is blank"); // It must not mean the subject of each CloudEvent.
   if (topic === undefined && open) throw new UsageError("--open needs a topic on the command line");
   if (content !== undefined && (cloudevents || whole)) throw new UsageError("content and stdin exclude each other");
   if (cloudevents && whole) throw new UsageError("--cloudevents and --whole exclude each other");
