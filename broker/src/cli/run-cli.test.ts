@@ -233,6 +233,22 @@ it.each([
   expect(sent).toEqual([]);
 });
 
+it.each([
+  ["pub", ["pub", "t"], "reading events, one a line, from this terminal; Ctrl-D ends\n"],
+  ["pub --whole", ["pub", "t", "--whole"], "reading one event from this terminal; Ctrl-D ends\n"],
+  ["pub with a content", ["pub", "t", "x"], ""],
+])("on a terminal, %s says what it reads", async (_, argv, says) => {
+  expect(await run(argv, { isTerminal: true })).toMatchObject({ code: 0, stderr: says });
+});
+
+it("context add says that it reads the key from a terminal", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "contexts-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const argv = ["context", "add", "shop", "--url", "http://shop", "--key"];
+  const { code, stderr } = await run(argv, { env: { XDG_CONFIG_HOME: folder }, isTerminal: true });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "reading the key from this terminal; Ctrl-D ends\n" });
+});
+
 it("subs redeliver fails if a dead letter fails again", async () => {
   const letters = { left: 1, failure: { eventId: "2cf24dba-1-1", reason: "answered 500" } };
   vi.stubGlobal("fetch", async () => Response.json({ id: "a", events: 0, dryRun: false, letters }));

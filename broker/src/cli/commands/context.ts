@@ -115,6 +115,7 @@ async function addContext(
 }
 
 async function readKey(io: CliIo): Promise<string> {
+  if (io.stdin.isTTY === true) new Output(io, "table").note("reading the key from this terminal; Ctrl-D ends");
   const key = Buffer.from(await readAll(io))
     .toString()
     .trim();

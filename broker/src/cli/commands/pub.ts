@@ -76,6 +76,8 @@ export function definePub(program: Command, io: CliIo): void {
     run: async ({ stele, output, signal }, { words: [topic, content], flags }) => {
       checkCall({ topic, content }, flags);
       if (flags.open && topic !== undefined) await stele.open(topic, { signal });
+      // Also ends the progress, which would overwrite what the user types.
+      if (content === undefined && io.stdin.isTTY === true) output.note(describeInput(flags));
       const rows = new Rows(publishAll(stele, toPublications({ topic, content }, flags, io), signal));
       await output.rows(rows, outcomeColumns, { isLive: content === undefined || flags.count > 1 });
       rows.check(flags.once !== undefined);
@@ -102,6 +104,10 @@ function checkCall({ topic, content }: Words, { cloudevents, whole, once, count,
   if (typeof once === "string" && ((content === undefined && !whole) || count !== 1)) {
     throw new UsageError("a key names one event: for many, give --once without a key");
   }
+}
+
+function describeInput({ whole }: PubFlags): string {
+  return `reading ${whole ? "one event" : "events, one a line,"} from this terminal; Ctrl-D ends`;
 }
 
 /** The events to publish. Groups lines of stdin by the chunk in which they end, so that a line of a slow producer does not wait for further lines. */

@@ -8,7 +8,7 @@ interface RunOptions {
   /** Flags that choose the output format. */
   readonly format?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** Whether stderr is a terminal. */
+  /** Whether stdin and stderr are a terminal. */
   readonly isTerminal?: boolean;
 }
 
@@ -48,9 +48,10 @@ export async function run(
 ) {
   const [stdout, stderr] = [new TextStream(rowsMax), new TextStream(undefined, isTerminal)];
   stdout.onText = onText;
-  const stdin = (async function* () {
+  const lines = (async function* () {
     yield* ["1\n", "2\n", "3\n"];
   })();
+  const stdin = Object.assign(lines, { isTTY: isTerminal === true });
   const { home, ...streams } = { home: "/nowhere", stdin, stdout, stderr };
   const io = { env: { XDG_CONFIG_HOME: home, ...env }, home, ...streams, signal, loadSettings };
   const code = await runCli([...argv, ...format], io, "test");
