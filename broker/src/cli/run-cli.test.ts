@@ -241,6 +241,14 @@ it.each([
   expect(await run(argv, { isTerminal: true })).toMatchObject({ code: 0, stderr: says });
 });
 
+it("pub says that it published nothing if stdin has no event, as if a shell left out an empty content", async () => {
+  for (const input of [[], ["\n\r\n"]]) {
+    const { code, stderr } = await run(["pub", "t"], { input });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "nothing was published: stdin has no event\n" });
+  }
+  expect(sent).toEqual([]);
+});
+
 it("context add says that it reads the key from a terminal", async () => {
   const folder = mkdtempSync(join(tmpdir(), "contexts-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));

@@ -79,7 +79,8 @@ export function definePub(program: Command, io: CliIo): void {
       // Also ends the progress, which would overwrite what the user types.
       if (content === undefined && io.stdin.isTTY === true) output.note(describeInput(flags));
       const rows = new Rows(publishAll(stele, toPublications({ topic, content }, flags, io), signal));
-      await output.rows(rows, outcomeColumns, { isLive: content === undefined || flags.count > 1 });
+      const count = await output.rows(rows, outcomeColumns, { isLive: content === undefined || flags.count > 1 });
+      if (count === 0) output.note("nothing was published: stdin has no event");
       rows.check(flags.once !== undefined);
     },
   });

@@ -5,6 +5,8 @@ interface RunOptions {
   readonly signal?: AbortSignal;
   /** Called before each text that the command writes to stdout. */
   readonly onText?: () => void;
+  /** Chunks of stdin. */
+  readonly input?: readonly string[];
   /** Flags that choose the output format. */
   readonly format?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -41,6 +43,7 @@ export async function run(
     rowsMax,
     signal = new AbortController().signal,
     onText = () => {},
+    input = ["1\n", "2\n", "3\n"],
     format = ["-o", "ndjson"],
     env,
     isTerminal,
@@ -49,7 +52,7 @@ export async function run(
   const [stdout, stderr] = [new TextStream(rowsMax), new TextStream(undefined, isTerminal)];
   stdout.onText = onText;
   const lines = (async function* () {
-    yield* ["1\n", "2\n", "3\n"];
+    yield* input;
   })();
   const stdin = Object.assign(lines, { isTTY: isTerminal === true });
   const { home, ...streams } = { home: "/nowhere", stdin, stdout, stderr };
