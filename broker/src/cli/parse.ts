@@ -16,12 +16,13 @@ export function parseDuration(text: string): number {
   return length;
 }
 
-/** Adds the `key=value` of one flag to those of earlier flags. */
+/** Adds the `key=value` of one flag to those of earlier flags. A repeated key is refused, as in a body of REST: only one of its values could be published. */
 export function collectPair(
   text: string,
   before: Readonly<Record<string, string>> = {},
 ): Readonly<Record<string, string>> {
   const [, key, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
   if (key === undefined || value === undefined) throw new InvalidArgumentError("It must be like key=value.");
+  if (Object.hasOwn(before, key)) throw new InvalidArgumentError(`${key} is given more than once.`);
   return { ...before, [key]: value };
 }

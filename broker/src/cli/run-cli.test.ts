@@ -249,6 +249,12 @@ it("pub says that it published nothing if stdin has no event, as if a shell left
   expect(sent).toEqual([]);
 });
 
+it("pub refuses an extension that is given twice", async () => {
+  const { code, stderr } = await run(["pub", "t", "x", "--ext", "svc-a=1", "--ext", "svc-a=2"], {});
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("svc-a is given more than once.") });
+  expect(sent).toEqual([]);
+});
+
 it("context add says that it reads the key from a terminal", async () => {
   const folder = mkdtempSync(join(tmpdir(), "contexts-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
