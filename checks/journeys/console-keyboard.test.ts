@@ -75,6 +75,24 @@ describe.runIf(canRunChromium)(
       await page.context().close();
     });
 
+    it.each([
+      ["tail", "Topic or pattern", "Tail"],
+      ["subscriptions", "Topic begins with", "Search"],
+      ["subscriptions?list=sessions", "Owner", "Search"],
+    ])(
+      "the console moves the focus to the button of a form when somebody presses Enter in a field: %s",
+      async (...[path, field, button]) => {
+        const page = await open(path);
+        await page.getByLabel(field).fill("a");
+        await page.getByLabel(field).press("Enter");
+        await page.waitForURL(/=a(&|$)/);
+        expect(await isFocused(page, button)).toBe(true);
+        await page.goBack();
+        await untilHolds(async () => expect(await page.getByLabel(field).inputValue()).not.toBe("a"));
+        await page.context().close();
+      },
+    );
+
     it("the console keeps the focus on the button that publishes", async () => {
       await world.client.publish("known", "so that the broker is not empty");
       const page = await open("");

@@ -29,7 +29,7 @@ export function CallbackList({ search, onSearch }: ListProps): ReactNode {
   });
   return (
     <>
-      <SearchForm key={search.toString()} onSearch={onSearch}>
+      <SearchForm search={search} onSearch={onSearch}>
         <ChoiceField label="State" name="state" search={search} choices={states} />
         <TextField label="Topic begins with" name="prefix" search={search} />
         <TextField label="Host of the receiver" name="host" search={search} />

@@ -1,25 +1,25 @@
-import type { FormEvent, ReactNode } from "react";
+import type { ReactNode } from "react";
+import { FieldsForm } from "../ui/fields-form.tsx";
 
 export interface SearchFormProps {
+  readonly search: URLSearchParams;
   readonly onSearch: (search: URLSearchParams) => void;
   /** Named fields; the search leaves out the empty ones. */
   readonly children: ReactNode;
 }
 
-export function SearchForm({ onSearch, children }: SearchFormProps): ReactNode {
-  const submit = (event: FormEvent<HTMLFormElement>): void => {
-    event.preventDefault();
-    const entries = [...new FormData(event.currentTarget)].filter((entry): entry is [string, string] => {
+export function SearchForm({ search, onSearch, children }: SearchFormProps): ReactNode {
+  const submit = (form: FormData): void => {
+    const entries = [...form].filter((entry): entry is [string, string] => {
       const [, value] = entry;
       return typeof value === "string" && value !== "";
     });
     onSearch(new URLSearchParams(entries));
   };
   return (
-    <form className="fields" onSubmit={submit} role="search">
+    <FieldsForm query={search.toString()} label="Search" role="search" onSubmit={submit}>
       {children}
-      <button type="submit">Search</button>
-    </form>
+    </FieldsForm>
   );
 }
 

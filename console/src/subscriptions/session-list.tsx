@@ -23,7 +23,7 @@ export function SessionList({ search, onSearch }: ListProps): ReactNode {
   });
   return (
     <>
-      <SearchForm key={search.toString()} onSearch={onSearch}>
+      <SearchForm search={search} onSearch={onSearch}>
         <input type="hidden" name="list" value="sessions" />
         <ChoiceField label="Protocol" name="kind" search={search} choices={protocols} />
         <ChoiceField label="Connection" name="connected" search={search} choices={connections} />

@@ -1,21 +1,22 @@
-import type { FormEvent, ReactNode } from "react";
+import type { ReactNode } from "react";
+import { FieldsForm } from "../ui/fields-form.tsx";
 import type { TailQuery } from "./live-tail.ts";
 
 export interface TailFormProps {
   readonly query: TailQuery;
+  /** The query as in the address. */
+  readonly text: string;
   readonly onSubmit: (query: TailQuery) => void;
 }
 
-export function TailForm({ query, onSubmit }: TailFormProps): ReactNode {
-  const submit = (event: FormEvent<HTMLFormElement>): void => {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget);
+export function TailForm({ query, text, onSubmit }: TailFormProps): ReactNode {
+  const submit = (form: FormData): void => {
     const [after, filter, groupId] = [textOf(form, "after"), textOf(form, "filter"), textOf(form, "group")];
     onSubmit({ topic: textOf(form, "topic") ?? "#", after, filter, groupId });
   };
   const isElsewhere = query.after !== undefined && query.after !== "OFFSET_FIRST";
   return (
-    <form className="fields" onSubmit={submit}>
+    <FieldsForm query={text} label="Tail" onSubmit={submit}>
       <label>
         Topic or pattern
         <input name="topic" defaultValue={query.topic} required spellCheck={false} autoCapitalize="off" />
@@ -38,8 +39,7 @@ export function TailForm({ query, onSubmit }: TailFormProps): ReactNode {
           <input name="group" defaultValue={query.groupId} spellCheck={false} autoCapitalize="off" />
         </label>
       )}
-      <button type="submit">Tail</button>
-    </form>
+    </FieldsForm>
   );
 }
 

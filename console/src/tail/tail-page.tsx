@@ -41,7 +41,7 @@ export function TailPage(): ReactNode {
   const startWith = (next: TailQuery): void => setSearch(toSearch(next));
   return (
     <Page title="Tail" isFull>
-      <TailForm key={toSearch(query).toString()} query={query} onSubmit={startWith} />
+      <TailForm query={query} text={toSearch(query).toString()} onSubmit={startWith} />
       <TailBar tail={tail} />
       <div className="split">
         <EventRows scroller={rows} tail={tail} selected={selected} onSelect={select} />
