@@ -90,6 +90,21 @@ describe.runIf(canRunChromium)("the console of a chain with other writers and re
     await page.context().close();
   });
 
+  it("the details of an event beside its tail say that the event does not exist once a reorg has removed it", async () => {
+    const page = await browser.open(`${broker.url}/console/tail?topic=x/a`);
+    await page.getByText(/^Live/).waitFor();
+    await client.publish("x/a", "removed");
+    await page.getByRole("link", { name: "removed" }).click();
+    const details = page.getByRole("complementary");
+    await details.getByRole("tabpanel").getByText("removed", { exact: true }).waitFor();
+    await anvil.request("anvil_reorg", [3, []]);
+    await details
+      .getByRole("alert")
+      .getByText(/10030[34]/)
+      .waitFor();
+    await page.context().close();
+  });
+
   it("the console has no errors, no violations of its policy, and no requests to servers other than the named node", () => {
     expect(browser.faults.filter((fault) => !fault.startsWith(`request: ${anvil.url}`))).toEqual([]);
   });

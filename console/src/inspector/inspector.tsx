@@ -27,11 +27,12 @@ export interface InspectorProps {
 /** One event: its content, its extensions, and its place on the chain. Memoized, because a tail beside it renders often. */
 export const Inspector = memo(function Inspector({ eventId, groupId, known }: InspectorProps): ReactNode {
   const stele = useStele();
-  const { data: event, error } = useQuery({
+  const { data, error } = useQuery({
     queryKey: ["event", groupId, eventId],
     queryFn: ({ signal }) => known ?? readEvent(stele, eventId, { groupId, signal }),
     staleTime: Number.POSITIVE_INFINITY,
   });
+  const event = known ?? data; // After a reorg, another event may have this eventId.
   if (event === undefined) return error === null ? <p role="status">Loading the event …</p> : <Failure error={error} />;
   return <EventView event={event} groupId={groupId} />;
 });

@@ -1,4 +1,5 @@
-import { type ReactNode, useCallback, useRef } from "react";
+import { useQueryClient } from "@tanstack/react-query";
+import { type ReactNode, useCallback, useEffect, useRef } from "react";
 import { useSearchParams } from "wouter";
 import { logIns } from "../broker/addresses.ts";
 import { formatCounted } from "../lib/format.ts";
@@ -18,6 +19,7 @@ export function TailPage(): ReactNode {
   const [search, setSearch] = useSearchParams();
   const query = readQuery(search);
   const tail = useLiveTail(query);
+  useEventsAfterReorg(tail);
   const rows = useRef<HTMLDivElement>(null);
   const selected = search.get("event") ?? undefined;
   const select = useCallback(
@@ -64,6 +66,15 @@ export function TailPage(): ReactNode {
       </div>
     </Page>
   );
+}
+
+/** Asks again for the selected event after a reorg, which may have removed it. */
+function useEventsAfterReorg({ resync }: LiveTail): void {
+  const queries = useQueryClient();
+  useEffect(() => {
+    if (resync === undefined) return;
+    for (const head of ["event", "place", "proof"]) void queries.resetQueries({ queryKey: [head] });
+  }, [queries, resync]);
 }
 
 function readQuery(search: URLSearchParams): TailQuery {
