@@ -79,14 +79,15 @@ function Extensions({ extensions }: { readonly extensions: Readonly<Record<strin
   );
 }
 
-/** The block and the sequence come from the eventId. The place in the block comes from an admin call, which only operators may make. */
+/** The block and the sequence come from the eventId. The place in the block comes from an admin call: only for operators, since the broker logs refusals. */
 function ChainPlace({ eventId, groupId }: Pick<InspectorProps, "eventId" | "groupId">): ReactNode {
   const stele = useStele();
+  const rights = useRights();
   const { data } = useQuery({
     queryKey: ["place", groupId, eventId],
     queryFn: ({ signal }) => stele.admin.event(eventId, { groupId, signal }),
     staleTime: Number.POSITIVE_INFINITY,
-    meta: { isOptional: true },
+    enabled: rights !== undefined && mayShow(rights, "admin"),
   });
   const place = parseEventId(eventId);
   return (
