@@ -315,6 +315,31 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     await page.context().close();
   });
 
+  it("an open dialog gives no order once another key has locked the tab", async () => {
+    const receiver = await newReceiver();
+    const headers = { authorization: `Bearer ${member}` };
+    for (const name of ["open", "subscribe"]) {
+      await fetch(`${broker.url}/rest/${name}?${new URLSearchParams({ topic: "held", url: receiver.url })}`, {
+        headers,
+      });
+    }
+    const page = await browser.open(`${operatorsUrl()}/console/subscriptions?prefix=acme/held`);
+    await giveKey(page, operator);
+    await unlock(page);
+    await page.getByRole("button", { name: "Pause acme/held" }).click();
+    const order = page.getByRole("dialog", { name: "Pause: acme/held" });
+    await order.getByText(/^0 events wait/).waitFor();
+    const json = { code: 100_701, message: "the key was revoked" };
+    await page.route(/\/access$/, (route) => route.fulfill({ status: 401, json }), { times: 1 });
+    await page.evaluate("window.dispatchEvent(new Event('visibilitychange'))");
+    await giveKey(page, operator);
+    await page.getByRole("dialog", { name: "This broker asks for a key" }).waitFor({ state: "detached" });
+    await order.getByText("Read-only: unlock changes first").waitFor();
+    await order.getByText(/^0 events wait/).waitFor();
+    expect(await order.getByRole("button", { name: "Pause" }).isDisabled()).toBe(true);
+    await page.context().close();
+  });
+
   it("a page of another site can link to the console, but neither frame nor read it", async () => {
     await using pages = await PageServer.start();
     const console = `${broker.url}/console/tail?topic=a`;

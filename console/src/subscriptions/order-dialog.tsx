@@ -2,6 +2,7 @@ import type { OrderTarget, Place } from "@stele/client";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { useStele } from "../broker/session-context.tsx";
+import { useLockReason } from "../broker/use-rights.ts";
 import { formatCounted } from "../lib/format.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { Failure } from "../ui/failure.tsx";
@@ -33,6 +34,7 @@ export interface OrderDialogProps {
 export function OrderDialog({ name, target, subject, onDone, onFailed, onClose }: OrderDialogProps): ReactNode {
   const stele = useStele();
   const queries = useQueryClient();
+  const lock = useLockReason(); // Another key, or a log-in in another tab, locks changes below the open dialog.
   const [chosen, choose] = useState<Place | undefined>(name === "replay" ? "OFFSET_FIRST" : undefined);
   const place = useSettled(chosen);
   const preview = useQuery({
@@ -65,12 +67,17 @@ export function OrderDialog({ name, target, subject, onDone, onFailed, onClose }
         <Preview name={name} outcome={preview.data} isForMany={typeof target !== "string"} />
       )}
       <div className="bar">
-        <button type="button" disabled={!isCounted || order.isPending} onClick={() => order.mutate(place)}>
+        <button
+          type="button"
+          disabled={!isCounted || order.isPending || lock !== undefined}
+          onClick={() => order.mutate(place)}
+        >
           {orderTitles[name]}
         </button>
         <button type="button" className="quiet" onClick={onClose}>
           Cancel
         </button>
+        <p role="status">{lock}</p>
       </div>
     </Dialog>
   );
