@@ -238,10 +238,15 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     const other = await browser.open(link);
     const filled = other.getByRole("region", { name: "Publish" });
     expect(await filled.getByLabel("Topic").inputValue()).toBe("drafted");
-    for (const name of ["curl", "TypeScript", "stele", "mosquitto_pub"]) {
+    for (const [name, text] of [
+      ["curl", "drafted"],
+      ["TypeScript", "drafted"],
+      ["stele", "drafted"],
+      ["mosquitto_pub", "# The broker serves no MQTT without TLS."],
+    ] as const) {
       await filled.getByRole("tab", { name }).click();
       await filled.getByRole("button", { name: `Copy as ${name}` }).click();
-      await untilHolds(async () => expect(await other.evaluate("navigator.clipboard.readText()")).toContain("drafted"));
+      await untilHolds(async () => expect(await other.evaluate("navigator.clipboard.readText()")).toContain(text));
     }
     expect((await world.client.state("drafted")).sequenceNumber).toBe(0);
     await unlock(other);

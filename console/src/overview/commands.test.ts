@@ -39,6 +39,11 @@ describe("commands", () => {
     for (const command of Object.values(inShell)) expect(command).toMatch(/^# .*U\+0000/);
   });
 
+  it("exist for no MQTT client if the broker serves no MQTT, since another program may have the port", () => {
+    expect(toCommands(draft, { ...options, mqtt: "off" }).mosquitto_pub).toMatch(/^# .* no MQTT/);
+    expect(toCommands(draft, { ...options, mqtt: undefined }).mosquitto_pub).toContain(" -p 1883 ");
+  });
+
   it("exist only for a content that fits into an argument, which has at most 128 KiB", () => {
     const longest = 2 ** 17 - 1 - "content=".length;
     for (const content of ["x".repeat(longest), "\u20ac".repeat(longest / 3)]) {

@@ -14,7 +14,7 @@ export interface CommandOptions {
   readonly hasKey: boolean;
   /** Name of the extension that says that a content is JSON. */
   readonly formatKey: string;
-  /** host:port of MQTT, if known. */
+  /** host:port of MQTT without TLS; undefined if it is not known, `off` if there is none. */
   readonly mqtt: string | undefined;
 }
 
@@ -26,6 +26,9 @@ const noShellCommand = "# A command cannot contain the character U+0000. The Typ
 
 /** In place of a command: for `stele`, U+FFFD means that its argument was not UTF-8. */
 const noSteleCommand = "# stele takes no argument with the character U+FFFD. The other clients do.";
+
+/** In place of a command: another program may have the usual port of MQTT, and would take the event. */
+const noMqttCommand = "# The broker serves no MQTT without TLS.";
 
 /** Before a command for a file that is shown instead. */
 const noLongCommand = "# The content is longer than an argument of a program can be. Publish it from a file:";
@@ -48,7 +51,7 @@ export function toCommands(draft: Draft, options: CommandOptions): Readonly<Reco
     curl: inShell(toCurl),
     TypeScript: toTypeScript(draft, options),
     stele: draft.content.includes("\uFFFD") ? noSteleCommand : inShell(toStele),
-    mosquitto_pub: inShell(toMosquitto),
+    mosquitto_pub: options.mqtt === "off" ? noMqttCommand : inShell(toMosquitto),
   };
 }
 

@@ -12,8 +12,7 @@ export function DraftCommands({ draft }: { readonly draft: Draft }): ReactNode {
   const { hasKey } = useSessionState();
   const [selected, select] = useState<CommandName>("curl");
   const readiness = useQueryClient().getQueryData<Readiness>(["readiness"]);
-  const mqtt = readiness?.listeners?.find(({ name }) => name === "MQTT")?.address.replace(/^\w+:\/\//, "");
-  const commands = toCommands(draft, { url: brokerUrl, hasKey, formatKey, mqtt });
+  const commands = toCommands(draft, { url: brokerUrl, hasKey, formatKey, mqtt: findMqtt(readiness) });
   return (
     <section aria-label="The same as a command">
       <h3>The same as a command</h3>
@@ -23,4 +22,10 @@ export function DraftCommands({ draft }: { readonly draft: Draft }): ReactNode {
       </Tabs>
     </section>
   );
+}
+
+function findMqtt(readiness: Readiness | undefined): string | undefined {
+  const listeners = readiness?.listeners; // With access control, only for operators.
+  const mqtt = listeners?.find(({ name }) => name === "MQTT")?.address.replace(/^\w+:\/\//, "");
+  return mqtt ?? (listeners && "off");
 }
