@@ -150,12 +150,13 @@ function defineOrder(
         { title: "LEFT", of: ({ letters }) => letters?.left },
         { title: "FAILURE", of: describeFailure },
       ]);
-      await rows.catch((error: unknown) => {
+      const count = await rows.catch((error: unknown) => {
         const failure = dryRun ? undefined : findDoubt(error, signal);
         throw failure === undefined || whom === undefined
           ? error
           : new CommandFailed(`${failure}; ${adviceFor(order, whom)}`, { cause: error });
       });
+      if (count === 0) output.note("no subscription matches");
       const parts = [
         ...(refused > 0 ? [`${refused} subscriptions refused the order`] : []),
         ...(undelivered > 0 ? [`dead letters of ${undelivered} subscriptions failed again`] : []),
