@@ -75,6 +75,19 @@ describe.runIf(canRunChromium)(
       await page.context().close();
     });
 
+    it("the console moves the focus to the list of events when somebody returns to the newest ones", async () => {
+      await world.client.open("read");
+      await Promise.all(Array.from({ length: 60 }, () => world.client.publish("read", "a line")));
+      const page = await open("tail?topic=read&after=OFFSET_FIRST");
+      await page.getByText(/^Live · 6\d events kept/).waitFor();
+      const list = page.getByRole("group", { name: "Events" });
+      await list.press("Home");
+      await page.getByRole("button", { name: "Newest events" }).press("Enter");
+      await page.getByRole("button", { name: "Newest events" }).waitFor({ state: "detached" });
+      expect(await page.locator(":focus").getAttribute("aria-label")).toBe("Events");
+      await page.context().close();
+    });
+
     it.each([
       ["tail", "Topic or pattern", "Tail"],
       ["subscriptions", "Topic begins with", "Search"],

@@ -35,6 +35,10 @@ export function EventRows({ tail, scroller, selected, onSelect }: EventRowsProps
     const element = scroller.current;
     if (element !== null) setFollowing(element.scrollHeight - element.scrollTop - element.clientHeight < rowHeight);
   };
+  const follow = (): void => {
+    setFollowing(true);
+    scroller.current?.focus(); // The button is about to go.
+  };
   const items = virtualizer.getVirtualItems();
   return (
     <div className="rows card">
@@ -63,7 +67,7 @@ export function EventRows({ tail, scroller, selected, onSelect }: EventRowsProps
         </ol>
       </div>
       {isFollowing ? null : (
-        <button type="button" className="follow" onClick={() => setFollowing(true)}>
+        <button type="button" className="follow" onClick={follow}>
           Newest events
         </button>
       )}
