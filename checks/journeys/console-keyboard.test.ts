@@ -75,6 +75,19 @@ describe.runIf(canRunChromium)(
       await page.context().close();
     });
 
+    it("the console moves the focus to the heading of a view whose link or palette is gone", async () => {
+      await world.client.open("linked");
+      const { eventId } = await world.client.publish("linked", "a line");
+      const page = await open(`events/${eventId}`);
+      await page.getByRole("link", { name: "Prove it" }).press("Enter");
+      await untilHolds(async () => expect(await page.locator(":focus").textContent()).toBe(`Proof of ${eventId}`));
+      await page.keyboard.press("Control+k");
+      await page.getByRole("combobox").fill("cluster");
+      await page.keyboard.press("Enter");
+      await untilHolds(async () => expect(await page.locator(":focus").textContent()).toBe("Cluster"));
+      await page.context().close();
+    });
+
     it("the console moves the focus to the list of events when somebody returns to the newest ones", async () => {
       await world.client.open("read");
       await Promise.all(Array.from({ length: 60 }, () => world.client.publish("read", "a line")));

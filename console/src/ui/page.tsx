@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 
 export interface PageProps {
   readonly title: string;
@@ -11,13 +11,20 @@ export interface PageProps {
 
 /** A view with its title, which the browser's tab shows too. */
 export function Page({ title, children, actions, isFull = false }: PageProps): ReactNode {
+  const heading = useRef<HTMLHeadingElement>(null);
+  // The link that opened the view may be gone with the view before: a screen reader would not notice the new one.
+  useEffect(() => {
+    if (document.activeElement === document.body) heading.current?.focus({ preventScroll: true });
+  }, []);
   useEffect(() => {
     document.title = `${title} · Stele`;
   }, [title]);
   return (
     <main className={isFull ? "full" : undefined}>
       <div className="title">
-        <h1>{title}</h1>
+        <h1 ref={heading} tabIndex={-1}>
+          {title}
+        </h1>
         {actions}
       </div>
       {children}
