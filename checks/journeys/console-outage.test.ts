@@ -51,6 +51,23 @@ describe.runIf(canRunChromium)("the console while its broker hangs or is away, i
     await page.context().close();
   });
 
+  it("an event that somebody opens while the broker is away appears once it is back", async () => {
+    const { eventId } = await world.client.publish("bills", "opened in an outage");
+    const page = await browser.open(view("cluster"));
+    await page.route(/\/jsonrpc/, (route) => route.abort());
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox").fill(eventId);
+    await page.keyboard.press("Enter");
+    await page
+      .getByRole("alert")
+      .getByText(/does not answer/)
+      .waitFor();
+    await page.unroute(/\/jsonrpc/);
+    await page.getByRole("tabpanel").getByText("opened in an outage").waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
+    await page.context().close();
+  });
+
   it("a tail that somebody resumes while the broker is away continues without a gap once it is back", async () => {
     const page = await browser.open(view("tail?topic=bills"));
     await page.getByText(/^Live/).waitFor();
