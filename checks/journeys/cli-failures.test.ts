@@ -52,6 +52,12 @@ describe("stele listen", () => {
     expect(stderr).toContain("stele: 1 of 2 callbacks were not accepted\n");
   });
 
+  it("stele listen accepts a 2xx answer once it has more than 64 KiB, as the broker does", async () => {
+    const receiver = await receivers((_attempt, response) => void response.writeHead(200).write("x".repeat(70_000))); // And never ends.
+    const { code, stdout } = await forward("endless", receiver.url);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('"status":200') });
+  });
+
   it("stele listen ends on SIGTERM while it waits for the receiver's answer, and says so", async () => {
     let end: (() => void) | undefined;
     const receiver = await receivers(() => end?.()); // It never answers.

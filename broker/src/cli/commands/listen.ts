@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { ReceivedEvent } from "@stele/client";
 import type { Command } from "commander";
+import { bodyChunks } from "../../lib/body-chunks.ts";
 import { signMessage } from "../../lib/webhook-signature.ts";
 import { describeNetworkFailure, isBlockedPort } from "../../lib/network-failure.ts";
 import { checkHttpUrl } from "../http-url.ts";
@@ -32,6 +33,8 @@ interface Forwarded {
 
 /** Time limit for a receiver's answer, in milliseconds: the default of a broker's `callbackTimeoutMs`. */
 const answerTimeoutMs = 15_000;
+/** Maximum number of bytes to read of a receiver's answer, as a broker does. */
+const answerBytesMax = 65_536;
 const secretBytes = 24;
 
 const columns: readonly Column<Forwarded>[] = [
@@ -106,12 +109,21 @@ async function call({ forward, secret, subscriptionId, signal }: Receiver, event
   try {
     const status = await withTimeLimit({ signal, ms: answerTimeoutMs, toReason: toTimeout }, async (ending) => {
       const answer = await fetch(forward, { method: "POST", headers, body, redirect: "manual", signal: ending });
-      await answer.arrayBuffer();
+      await readToLimit(answer, ending);
       return answer.status;
     });
     return { eventId, topic, status, ms: ms() };
   } catch (error) {
     return { eventId, topic, error: describeFailure(error), ms: ms() };
+  }
+}
+
+/** Reads a body, so that one that breaks off fails the callback. A longer one has no effect, as with a broker. */
+async function readToLimit(answer: Response, signal: AbortSignal): Promise<void> {
+  let bytes = 0;
+  for await (const chunk of bodyChunks(answer, signal)) {
+    bytes += chunk.length;
+    if (bytes > answerBytesMax) return;
   }
 }
 
