@@ -30,7 +30,7 @@ it("a broker whose audit log is on a full disk still serves, and warns in health
   using folder = createTempFolder();
   await expectServes(
     { dataDir: folder.path, env: { STELE_AUDIT_LOG: "/dev/full" } },
-    /the audit log cannot be written: ENOSPC[^"]*; \d+ lines were given up/,
+    /the audit log cannot be written: ENOSPC[^"]*; \d+ lines were dropped/,
   );
 });
 
@@ -40,6 +40,6 @@ it("a broker whose audit log goes to a standard output that nobody reads still s
   const shell = 'mkfifo "$UNREAD" && exec 3<>"$UNREAD" && exec "$@" >&3';
   await expectServes(
     { dataDir: join(folder.path, "data"), env, shell },
-    /the audit log cannot be written: nobody reads the standard output; \d+ lines were given up/,
+    /the audit log cannot be written: nobody reads the standard output; \d+ lines were dropped/,
   );
 });

@@ -72,7 +72,7 @@ describe("stele pub, when a publish fails or its outcome is unknown", () => {
     expect(run).toMatchObject({
       code: 1,
       stderr:
-        "stele: 2 of 2 events have an unknown outcome: publish each again with the key in its row, which prevents a duplicate\n",
+        "stele: outcome unknown for 2 of 2 events: publish each again with the key in its row, which prevents a duplicate\n",
     });
     const rows = rowsOf(run);
     expect(rows).toMatchObject([{ error: { wasRefused: false } }, { error: { wasRefused: false } }]);
@@ -104,7 +104,7 @@ describe("stele pub, when a publish fails or its outcome is unknown", () => {
     const { code, stdout, stderr } = await pub(["unnamed", "x"], { url: await startLosingProxy() });
     expect(code).toBe(1);
     expect(stdout).toContain("unknown: http://127.0.0.1");
-    expect(stderr).toContain("1 of 1 events have an unknown outcome: check the topic");
+    expect(stderr).toContain("outcome unknown for 1 of 1 events: check the topic");
   });
 });
 

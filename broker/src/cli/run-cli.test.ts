@@ -125,7 +125,11 @@ it("subs skip, ended by Ctrl-C after the answer for one subscription, does not s
 });
 
 it.each([
-  ["may have taken effect", [], "the order may have taken effect for 1 subscriptions: check the cursor first"],
+  [
+    "may have taken effect",
+    [],
+    "the order may have taken effect for 1 subscriptions: check the cursor before you repeat it",
+  ],
   ["refused the order, if it is a dry run", ["--dry-run"], "2 subscriptions refused the order"],
 ])("subs skip says for which subscriptions the broker %s", async (...[, flags, says]) => {
   const dryRun = flags.length > 0;
@@ -141,8 +145,8 @@ it.each([
 });
 
 it.each([
-  [["skip", "a"], "for a: check the cursor first"],
-  [["skip", "a", "--to", "OFFSET_LAST"], "for a: check the cursor first"],
+  [["skip", "a"], "for a: check the cursor before you repeat it"],
+  [["skip", "a", "--to", "OFFSET_LAST"], "for a: check the cursor before you repeat it"],
   [["skip", "a", "--to", "7"], "for a"],
   [["replay", "a", "--from", "OFFSET_FIRST"], "for a"],
   [["redeliver", "--all"], "for some subscriptions"],
@@ -171,7 +175,7 @@ describe("pub, ended by Ctrl-C while a request is under way,", () => {
       return new Promise(() => {});
     });
     const { code, stdout, stderr } = await run(["pub", "t", ...flags], { signal: ending.signal });
-    const says = `stele: 1 of 2 events have an unknown outcome: ${advice}`;
+    const says = `stele: outcome unknown for 1 of 2 events: ${advice}`;
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(says) });
     expect(stdout.map((row) => JSON.parse(row) as object)).toEqual([
       { topic: "t", eventId: "e-1" },

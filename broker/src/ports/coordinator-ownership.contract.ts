@@ -165,7 +165,7 @@ export function testOwnership(scenario: CoordinatorScenario): void {
     });
   });
 
-  it("listOwned returns a node's active subscriptions, callbacks and sessions of every group, ordered by identifier", async () => {
+  it("listOwned returns a node's active subscriptions, both of callbacks and of sessions, of every group, ordered by identifier", async () => {
     await scenario.join(a);
     await scenario.insert([
       subscriptionOf(3, { owner: a, epoch: 3 }),

@@ -197,7 +197,7 @@ export interface SessionStore {
   findSessionTime(groupId: GroupId): Promise<number>;
   /** Adds to the group's session time, and returns it. */
   advanceSessionTime(groupId: GroupId, byMs: number): Promise<number>;
-  /** Sessions without a connection or an owner whose will or end is due, longest due first. */
+  /** Sessions that have neither a connection nor an owner, and whose will or end is due. The one due longest comes first. */
   listDueSessions(groupId: GroupId, atMost: number): Promise<readonly SessionKey[]>;
   /** Sessions in the order of their identifiers, beginning after `after`. Leaves out damaged ones. Returns fewer than the limit only at the end. */
   listSessions(page: {

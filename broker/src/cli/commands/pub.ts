@@ -212,7 +212,7 @@ class Rows implements AsyncIterable<OutcomeRow> {
     const parts = [
       ...(this.#refused > 0 ? [`${this.#refused} ${of} were not published`] : []),
       ...(this.#lackTopic ? ["open the topic first, with --open or stele topics open"] : []),
-      ...(this.#unknown > 0 ? [`${this.#unknown} ${of} have an unknown outcome: ${advice}`] : []),
+      ...(this.#unknown > 0 ? [`outcome unknown for ${this.#unknown} ${of}: ${advice}`] : []),
     ];
     if (parts.length > 0) throw new CommandFailed(parts.join("; "));
   }

@@ -185,7 +185,7 @@ function findDoubt(error: unknown, { aborted, reason }: AbortSignal): string | u
 
 /** Says what to do about an order that may have taken effect. */
 function adviceFor(order: Order, whom: string): string {
-  return `the order may have taken effect for ${whom}${isUnsafeToRepeat(order) ? ": check the cursor first" : ""}`;
+  return `the order may have taken effect for ${whom}${isUnsafeToRepeat(order) ? ": check the cursor before you repeat it" : ""}`;
 }
 
 function placeExample(name: OrderName): string {

@@ -184,7 +184,7 @@ describe("REST operations", () => {
     expect(await (await fetch(`${server.url}/rest/exists`)).text()).toContain("the operations are /stele/rest/open, ");
   });
 
-  it("accept only extensions with the configured prefix", async () => {
+  it("read only extensions with the configured prefix, and ignore others", async () => {
     await using server = await serve({}, { extensionPrefix: "acme-" });
     await fetch(`${server.url}/rest/publish?topic=a&content=c&acme-x=1&svc-y=2`);
     expect(server.calls[0]?.call).toMatchObject({ extensions: [["acme-x", "1"]] });

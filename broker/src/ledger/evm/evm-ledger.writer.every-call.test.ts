@@ -102,7 +102,7 @@ afterEach(async () => {
 
 describe.each(Object.entries(faults))("when a request %s", (_, fault) => {
   test.each([1, 4])(
-    "each acknowledged event is on the chain once, and no failed event is on it (%i consecutive such requests)",
+    "each acknowledged event is on the chain once, and no failed event is on it (consecutive requests: %i)",
     async (failing) => {
       const requests = await run(Number.POSITIVE_INFINITY, 0, fault);
       expect(requests).toBeGreaterThan(20);

@@ -90,7 +90,7 @@ export class RetainedEvents {
   rollBack(to: Position): void {
     for (const scan of this.#scans) {
       if (scan.upTo > to) scan.upTo = to;
-      readAnew(scan);
+      restart(scan);
     }
   }
 
@@ -142,19 +142,19 @@ export class RetainedEvents {
   }
 }
 
-function readAnew(scan: Scan): void {
+function restart(scan: Scan): void {
   Object.assign(scan, { after: scan.given, places: [], isRead: false });
 }
 
 /**
- * Reads the places anew if another node has rolled the index back, and this node has yet to follow: the topic may retain an earlier event now. Skips a place
+ * Reads the places again if another node has rolled the index back, and this node has yet to follow: the topic may retain an earlier event now. Skips a place
  * that has no event even then.
  */
 function passVanished(scan: Scan, place: RetainedEvent): void {
   if (scan.places[0] !== place) return;
   if (scan.vanished === place.position) return removeFirst(scan, place);
   scan.vanished = place.position;
-  readAnew(scan);
+  restart(scan);
 }
 
 function removeFirst(scan: Scan, place: RetainedEvent): void {

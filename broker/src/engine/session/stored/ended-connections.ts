@@ -68,7 +68,7 @@ export class EndedConnections {
 
   /**
    * Call it when the node stops, before its connections end. From then on, this node writes only the last state of a session whose row already has the will
-   * and the expiry. It does not detach the session: detaching thousands one by one would take longer than a stop may. Few statements detach them all at the
+   * and the expiry. It does not detach the session: detaching thousands one by one would take longer than a stop may. A few statements detach them all at the
    * next start, or on another node.
    */
   beginStop(): void {
@@ -170,7 +170,7 @@ export class EndedConnections {
     let former: SessionKey | undefined;
     const write = async (): Promise<void> => {
       if (!session.isStopped) await writers.of(group.id).writeLast(session);
-      // If another node has removed all filters of a stream, this node must remove the session. The statement that detaches all sessions would keep it.
+      // If another node has removed all filters of a stream, this node must remove the session. The statements that detach all sessions would keep it.
       isDeferred = this.#isStopping && isInRow(known, connectionEnd) && (known.protocol !== "STOMP" || !isShared);
       if (isDeferred) return;
       await times.advance(group.id);

@@ -16,7 +16,7 @@ export interface PatientProviderOptions {
 }
 
 /**
- * A provider whose requests wait for the rate limits of its endpoints instead of failing. A start makes about 15 requests in a row, and after a failure
+ * A provider whose requests wait for the rate limits of its endpoints instead of failing. A start makes about 15 consecutive requests, and after a failure
  * begins again with the first: with a limit below that, it would never end.
  */
 export function createPatientProvider(
