@@ -38,6 +38,30 @@ describe("a client", () => {
     expect(requests).toHaveLength(1);
   });
 
+  it("reads at most 64 MiB of an answer without end, and does not retry", async () => {
+    const mebibyte = new Uint8Array(1024 * 1024);
+    let sent = 0;
+    const endless = () =>
+      new ReadableStream<Uint8Array>({
+        pull: (controller) => {
+          sent += 1;
+          controller.enqueue(mebibyte);
+        },
+      });
+    const { requests, fetch } = answering(() => new Response(endless()));
+    const call = new Stele({ url, fetch, retries: 1 }).exist("t");
+    await expect(call).rejects.toMatchObject({ message: expect.stringContaining("67108864 bytes"), retry: false });
+    expect(requests).toHaveLength(1);
+    expect(sent).toBeLessThan(70);
+  });
+
+  it("reads the answer of a fetch that has no streams", async () => {
+    const withoutStream = new Response('{"jsonrpc":"2.0","id":1,"result":true}');
+    Object.defineProperty(withoutStream, "body", { value: undefined });
+    const { fetch } = answering(() => withoutStream);
+    expect(await new Stele({ url, fetch }).exist("t")).toBe(true);
+  });
+
   it("does not retry after a redirect to an address that is not a URL", async () => {
     const { requests, fetch } = answering(() => new Response(null, { status: 302, headers: { location: "http://[" } }));
     const call = new Stele({ url, fetch, retries: 1 }).exist("t");

@@ -1,4 +1,5 @@
 import { AbortScope } from "./lib/abort-scope.ts";
+import { readBody } from "./lib/read-body.ts";
 import type { CallOptions, SteleOptions } from "./options.ts";
 import { isBrokerCode, SteleError, toFailure, toProtocolError } from "./stele-error.ts";
 
@@ -18,6 +19,8 @@ export interface HttpAnswer {
 }
 
 const timeoutDefaultMs = 60_000;
+/** Longest answer that the client reads, in bytes. A broker's answers are shorter, but another server may send one without end. */
+const answerBytesMax = 64 * 1024 * 1024;
 /** Node's codes for a connection that could not be made, if the error does not say so itself: the broker got nothing. Browsers give no code. */
 const unsentCodes: ReadonlySet<unknown> = new Set([
   "ECONNREFUSED",
@@ -111,7 +114,7 @@ const jsonType = /^application\/(?:[\w.-]+\+)?json/i;
  * @throws SteleError if the body is not JSON; the stream's error if the connection breaks.
  */
 export async function readAnswer(response: Response, url: string): Promise<HttpAnswer> {
-  const text = await response.text();
+  const text = await readText(response, url);
   const { headers, status } = response;
   const hint = headers.get("stele-error-retry");
   const advice = { retry: hint === null ? undefined : hint === "true", retryAfterMs: findRetryAfterMs(headers) };
@@ -124,6 +127,15 @@ export async function readAnswer(response: Response, url: string): Promise<HttpA
     }
     throw toForeignAnswer(url, { status, ...advice }, `status ${status}, no JSON`);
   }
+}
+
+/** @throws SteleError if the body is too long; the stream's error if the connection breaks. */
+async function readText(response: Response, url: string): Promise<string> {
+  // React Native and some `fetch` packages have no streams of their own.
+  if (typeof response.body?.getReader !== "function") return response.text();
+  const bytes = await readBody(response.body.getReader(), answerBytesMax);
+  if (bytes === undefined) throw toProtocolError(url, `more than ${answerBytesMax} bytes`);
+  return new TextDecoder().decode(bytes);
 }
 
 /** Whether a text is only the beginning of a JSON value: it is empty, or ends inside a string or with an open bracket. */
