@@ -22,7 +22,7 @@ interface AccessParts {
   readonly onFailure: (failure: Error) => void;
 }
 
-/** How the broker authenticates clients; undefined if access is off. Then it logs a warning if other machines reach the broker. */
+/** How the broker authenticates clients; undefined if access control is off. Then it logs a warning if other machines reach the broker. */
 export async function createKeyOptions(config: Config, parts: AccessParts): Promise<KeyOptions | undefined> {
   const { logger } = parts;
   if (config.access === undefined) {

@@ -57,7 +57,7 @@ export async function runRoles(argv: readonly string[], context: CommandContext)
   return runOnKeys("role", call, (keys, { config, read }) => run(keys, { action, words: read.positional, config }));
 }
 
-/** A line for each role of the settings and of the store; empty if access is off. Does not change the store. Never throws. */
+/** A line for each role of the settings and of the store; empty if access control is off. Does not change the store. Never throws. */
 export async function describeRoles(config: Config): Promise<string> {
   if (config.access === undefined) return "";
   try {

@@ -6,7 +6,7 @@ import type { Config } from "./settings.ts";
 
 type AccessParts = Pick<Config, "host" | "access" | "allowAnonymous" | "adminHost" | "adminPort" | "console">;
 
-/** Problems of access settings. A broker without access that other machines reach is refused unless the operator allows it explicitly. */
+/** Problems of access settings. If other machines reach a broker without access control, the operator must allow that explicitly. */
 export function accessConflicts(config: AccessParts): readonly string[] {
   const { access, allowAnonymous } = config;
   if (access !== undefined && allowAnonymous) {

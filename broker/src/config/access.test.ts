@@ -13,12 +13,12 @@ const problemOf = (env: Readonly<Record<string, string>>): string => {
   return outcome.status === "refused" ? outcome.problems.join("\n") : outcome.status;
 };
 
-it("access is off on loopback, without any setting", () => {
+it("access control is off on loopback, without any setting", () => {
   expect(loaded({})).toMatchObject({ access: undefined, allowAnonymous: false });
 });
 
 const openHosts = ["0.0.0.0", "::", "10.0.0.1", "broker.internal", "127.evil.example"];
-test.each(openHosts)("refuses the host %s without access or allowAnonymous", (host) => {
+test.each(openHosts)("refuses the host %s without access control or allowAnonymous", (host) => {
   expect(problemOf({ STELE_HOST: host })).toContain("STELE_ALLOW_ANONYMOUS=true");
   expect(loaded({ STELE_HOST: host, STELE_ALLOW_ANONYMOUS: "true" }).host).toBe(host);
   expect(loaded({ STELE_HOST: host, STELE_ACCESS: "{}" }).access).toEqual({
@@ -30,7 +30,7 @@ test.each(openHosts)("refuses the host %s without access or allowAnonymous", (ho
 });
 
 test.each(["0.0.0.0", "::", "broker.internal"])(
-  "refuses the adminHost %s without access or allowAnonymous",
+  "refuses the adminHost %s without access control or allowAnonymous",
   (adminHost) => {
     const env = { STELE_ADMIN_HOST: adminHost, STELE_ADMIN_PORT: "8081" };
     expect(problemOf(env)).toContain(`STELE_ADMIN_HOST is ${adminHost}`);

@@ -46,7 +46,7 @@ export interface AccessParts {
   readonly defaultGroupId: GroupId;
   /** Undefined if there are no quotas. */
   readonly quotas?: Quotas | undefined;
-  /** Slows failed log-ins; left out if access is off. */
+  /** Slows failed log-ins; left out if access control is off. */
   readonly failed?: FailedLogIns | undefined;
   /** Left out without an audit log. */
   readonly trail?: AuditTrail | undefined;

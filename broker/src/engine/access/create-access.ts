@@ -30,7 +30,7 @@ export interface AccessOptions {
   readonly logger: Logger;
   /** Decides who may do what if `keys` is undefined; if both are left out, everybody may do everything. */
   readonly policy?: Policy | undefined;
-  /** Undefined if access is off: clients need no credential. */
+  /** Undefined if access control is off: clients need no credential. */
   readonly keys?: KeyOptions | undefined;
   /** Where the lines of the audit log go; undefined for no audit log. */
   readonly auditLog?: AuditLog | undefined;
@@ -44,7 +44,7 @@ export interface CreatedAccess {
   readonly topicQuota: TopicQuota;
   /** Undefined without an audit log. */
   readonly trail: AuditTrail | undefined;
-  /** Undefined while access is off. */
+  /** Undefined while access control is off. */
   readonly roles: { readonly apiKeys: ApiKeys; readonly ring: KeyRing } | undefined;
   /** Start them before the first call, and stop them at the end. */
   readonly rings: readonly Ring[];

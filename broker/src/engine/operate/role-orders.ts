@@ -18,7 +18,7 @@ export interface RoleParts {
 }
 
 export interface RoleOrdersOptions {
-  /** Undefined while access is off. */
+  /** Undefined while access control is off. */
   readonly roles: RoleParts | undefined;
   /** Undefined without an audit log. */
   readonly trail: AuditTrail | undefined;
@@ -102,7 +102,8 @@ export class RoleOrders {
 
   #parts(): RoleParts {
     const { roles } = this.#options;
-    if (roles === undefined) throw new BrokerError("roleFixed", { details: "access is off; see docs/access.md" });
+    if (roles === undefined)
+      throw new BrokerError("roleFixed", { details: "access control is off; see docs/access.md" });
     return roles;
   }
 }

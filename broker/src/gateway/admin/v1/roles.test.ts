@@ -167,7 +167,7 @@ it("answers 503 with retry if the store fails", async () => {
   });
 });
 
-it("answers 409 for roles if there is no access control", async () => {
+it("answers 409 for roles if access control is off", async () => {
   await using open = await TestEngine.start().then((started) => ({
     started,
     [Symbol.asyncDispose]: () => started.stop(),

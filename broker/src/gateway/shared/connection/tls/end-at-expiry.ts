@@ -6,7 +6,7 @@ export const endAfterExpiryMs = 5_000;
 /** Longest time between two checks, in milliseconds: somebody may set the clock. */
 const checkIntervalMs = 3_600_000;
 
-/** Ends a connection after its client's certificate has expired. Nothing else ends it if the client uses an API key, or if access is off. */
+/** Ends a connection after its client's certificate has expired. Nothing else ends it if the client uses an API key, or if access control is off. */
 export function endAtExpiry(socket: TLSSocket): void {
   const validTo = certificateOf(socket)?.validTo;
   if (validTo === undefined || Number.isNaN(validTo)) return;
