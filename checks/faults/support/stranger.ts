@@ -30,7 +30,7 @@ export interface RawBatch {
 /** The content of an event without extensions, or a whole event. */
 export type RawEvent = string | { readonly content: Uint8Array; readonly extensions: readonly [string, string][] };
 
-/** Writes to the registry with its own key, without the checks of a broker. */
+/** An account outside the broker, which writes to the registry with its own key and without the broker's checks. */
 export class Stranger {
   readonly #wallet;
 

@@ -23,13 +23,13 @@ export interface EvmHarness extends LedgerHarness {
   createLedger(options?: Partial<EvmLedgerOptions>): EvmLedger;
 }
 
-/** Creates ledgers with one key, and a stranger with another. Both keys' accounts must have funds. */
+/** Creates ledgers that sign with one key, and a stranger that signs with another. The accounts of both keys must have funds. */
 export function createEvmHarness(provider: EvmProvider, name: string): EvmHarness {
   const privateKey = testKey(name);
   const { address } = new Signer(privateKey);
   const registry = async (): Promise<Address> => {
     const found = await findRegistry(new Rpc(provider), address);
-    if (found === undefined) throw new Error("no registry");
+    if (found === undefined) throw new Error(`the account ${address} of the ledgers has not deployed a registry`);
     return found;
   };
   const common = { groupId: defaultGroupId, provider, privateKey, logger: silentLogger, pollMs };

@@ -15,7 +15,7 @@ export interface ForgedBatch extends RawBatch {
   readonly eventsRoot?: Uint8Array;
 }
 
-/** Writes to the contracts with a key of its own, past every check of the broker. */
+/** An account outside the broker, which writes to the contracts with its own key and without the broker's checks. */
 export class Stranger {
   readonly #rpc: Rpc;
   readonly #signer: Signer;
