@@ -9,8 +9,8 @@ const unknown = "00000000-0000-4000-8000-0000000000ff";
 const request = { groupId: undefined, protocol: "MQTT", isClean: false, windowMax: 10, will: undefined } as const;
 
 function subscribe(attachment: Attachment, ...texts: readonly string[]): Promise<unknown> {
-  const rest = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
-  return attachment.subscribe(texts.map((text) => ({ ...rest, filter: parseTopicFilter(text) })));
+  const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+  return attachment.subscribe(texts.map((text) => ({ ...options, filter: parseTopicFilter(text) })));
 }
 
 let engine: TestEngine;
@@ -51,7 +51,7 @@ describe.each([
   ["a session that outlives its connection", 60_000],
   ["a clean session", 0],
 ])("%s", (_, expiryMs) => {
-  it("is listed once per filter, with the numbers of acknowledged and unacknowledged events since the filter was subscribed", async () => {
+  it("is listed once per filter, with the counts of unacknowledged and acknowledged events since its SUBSCRIBE", async () => {
     await publish("a", "b");
     const { peer, attachment } = await attach("c", expiryMs);
     await subscribe(attachment, "a", "#", "$share/s/b");
@@ -68,19 +68,23 @@ describe.each([
   });
 
   it("is listed with the time of each filter's latest event, or of its SUBSCRIBE if there was none", async () => {
-    const begun = engine.clock.now();
+    const subscribedAt = engine.clock.now();
     const { peer, attachment } = await attach("c", expiryMs);
     await subscribe(attachment, "a", "b", "$share/s/b");
     await engine.clock.advance(5_000);
     await publish("a");
-    expect(await times()).toEqual({ a: begun + 5_000, b: begun, "$share/s/b": begun });
+    expect(await times()).toEqual({ a: subscribedAt + 5_000, b: subscribedAt, "$share/s/b": subscribedAt });
     for (const { ticket } of peer.deliveries) attachment.session.acknowledge(ticket ?? 0);
     await engine.clock.advance(5_000);
     await publish("b");
-    expect(await times()).toEqual({ a: begun + 5_000, b: begun + 10_000, "$share/s/b": begun + 10_000 });
+    expect(await times()).toEqual({
+      a: subscribedAt + 5_000,
+      b: subscribedAt + 10_000,
+      "$share/s/b": subscribedAt + 10_000,
+    });
   });
 
-  it("is listed with the events of the whole share, whichever member acknowledged them", async () => {
+  it("is listed with the counts of the whole share, whichever member acknowledged the events", async () => {
     const members = [await attach("c", expiryMs), await attach("d", expiryMs)];
     for (const { attachment } of members) await subscribe(attachment, "$share/s/b");
     await publish("b", "b", "b");
@@ -92,7 +96,7 @@ describe.each([
     expect(await list()).toEqual(["$share/s/b 0 3", "$share/s/b 0 3"]);
   });
 
-  it("loses a filter that somebody removes by identifier, keeps the others, and may subscribe to it again", async () => {
+  it("loses only the filter that unSubscribe removes by its identifier, and can subscribe to that filter again", async () => {
     const { peer, attachment } = await attach("c", expiryMs);
     await subscribe(attachment, "a", "b");
     await engine.broker.unSubscribe({ subscriptionId: await idOf("a") });
@@ -117,14 +121,14 @@ it("a session without a connection is listed with its waiting events, and unSubs
   expect(await list()).toEqual(["a 2 0", "b 1 0"]);
   await engine.broker.unSubscribe({ subscriptionId: await idOf("a") });
   const { peer } = await attach("c", 60_000);
-  const given = peer.deliveries.map(({ event, isRepeated }) => [event.topic, event.sequence, isRepeated]);
-  expect(given).toEqual([
+  const delivered = peer.deliveries.map(({ event, isRepeated }) => [event.topic, event.sequence, isRepeated]);
+  expect(delivered).toEqual([
     ["a", 1, true], // It was in flight before the removal.
     ["b", 1, false],
   ]);
 });
 
-it("a session that is attached while a filter is removed continues without the filter", async () => {
+it("a session whose client reconnects while unSubscribe removes a filter continues without that filter", async () => {
   const { attachment } = await attach("c", 60_000);
   await subscribe(attachment, "a", "b");
   attachment.detach({ expiryMs: 60_000, isRegular: true });
@@ -140,13 +144,13 @@ it("a session that is attached while a filter is removed continues without the f
 });
 
 it.each([0, 1] as const)(
-  "does not repeat events of a filter when somebody removes another one, QoS %i",
+  "does not repeat events of one filter when unSubscribe removes another, QoS %i",
   async (qos) => {
     const { peer, attachment } = await attach("c", 60_000);
-    const rest = { qos, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
-    await attachment.subscribe(["a", "b"].map((text) => ({ ...rest, filter: parseTopicFilter(text) })));
+    const options = { qos, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+    await attachment.subscribe(["a", "b"].map((text) => ({ ...options, filter: parseTopicFilter(text) })));
     const subscriptionId = await idOf("b");
-    await publish("a"); // The session is written some time after the delivery.
+    await publish("a"); // The store does not have this delivery yet when unSubscribe runs.
     await engine.broker.unSubscribe({ subscriptionId });
     await publish("b", "a");
     expect(peer.deliveries.map(({ event }) => [event.topic, event.sequence])).toEqual([
@@ -167,8 +171,8 @@ it("a node lists the sessions of all nodes, and removes a filter of a session at
   const cluster = await TestCluster.start(2);
   for (const topic of ["a", "b"]) await cluster.run(cluster.node(0).broker.open({ topic, groupId: undefined }));
   const peer = new RecordingPeer();
-  const full = { ...request, key: "c", expiryMs: 60_000, onConnected: () => {} };
-  const attachment = await cluster.run(cluster.node(0).broker.attach(full, peer));
+  const call = { ...request, key: "c", expiryMs: 60_000, onConnected: () => {} };
+  const attachment = await cluster.run(cluster.node(0).broker.attach(call, peer));
   await cluster.run(subscribe(attachment, "a", "b"));
   const filters = async (): Promise<unknown> => {
     const nodes = await cluster.run(cluster.node(1).broker.listSubscriptions());
@@ -177,7 +181,7 @@ it("a node lists the sessions of all nodes, and removes a filter of a session at
   expect(await filters()).toEqual([["a", "b"], []]);
   const nodes = await cluster.run(cluster.node(1).broker.listSubscriptions());
   const subscriptionId = nodes[0]?.subscriptions.find(({ filter }) => String(filter) === "a")?.id ?? "";
-  await cluster.run(cluster.publish(0, "b", "x")); // The session is written some time after the delivery.
+  await cluster.run(cluster.publish(0, "b", "x")); // The store does not have this delivery yet when unSubscribe runs.
   await cluster.run(cluster.node(1).broker.unSubscribe({ subscriptionId }));
   await cluster.clock.advance(1_000);
   expect(attachment.session.filterCount).toBe(1);
