@@ -266,7 +266,7 @@ it.each([0, 1])("each will of a session is published, however soon after the ear
   (await Client.attach(node, { will: will(0) })).attachment.detach(lost);
   await cluster.clock.settle();
   const again = await Client.attach(node, { will: will(0) });
-  await cluster.clock.advance(60_000); // The session time stands still, because no session is disconnected.
+  await cluster.clock.advance(60_000); // The session time does not advance, because no session is disconnected.
   again.attachment.detach(lost);
   await cluster.clock.advance(5_000);
   expect(await countWills(0)).toBe(2);

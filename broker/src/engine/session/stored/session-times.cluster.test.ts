@@ -48,7 +48,7 @@ it("a node that does not keep the session time ends no session and no delay of a
   await cluster.run(cluster.node(0).broker.open({ topic: "wills", groupId: undefined }));
   const keeper = await cluster.findFollower();
   const other = (keeper + 1) % 3;
-  await visit(keeper, { key: "first", expiryMs: 200_000 }); // From now on, the session time passes.
+  await visit(keeper, { key: "first", expiryMs: 200_000 }); // From now on, the session time advances.
   const call = { topic: "wills", groupId: undefined, content: new Uint8Array([1]), extensions: [] };
   const will = { delayMs: 5_000, call, opensTopic: false, expiresAfterMs: undefined };
   for (const offsetMs of [100, 250, 400, 550, 700, 850]) {
@@ -71,7 +71,7 @@ it.each([0, 250, 500, 750])(
     await cluster.run(cluster.node(0).broker.open({ topic: "wills", groupId: undefined }));
     const keeper = await cluster.findFollower();
     const other = (keeper + 1) % 3;
-    await visit(keeper, { key: "first", expiryMs: 200_000 }); // From now on, the session time passes.
+    await visit(keeper, { key: "first", expiryMs: 200_000 }); // From now on, the session time advances.
     const call = { topic: "wills", groupId: undefined, content: new TextEncoder().encode("gone"), extensions: [] };
     const will = { delayMs: 5_000, call, opensTopic: false, expiresAfterMs: undefined };
     const request = { groupId: undefined, protocol: "MQTT", isClean: false, windowMax: 10, key: "c", will } as const;
@@ -94,7 +94,7 @@ it("the delay of a will does not end early if the node that keeps the session ti
   await cluster.run(cluster.node(0).broker.open({ topic: "wills", groupId: undefined }));
   const keeper = await cluster.findFollower();
   const other = (keeper + 1) % 3;
-  await visit(keeper, { key: "first", expiryMs: 200_000 }); // From now on, the session time passes.
+  await visit(keeper, { key: "first", expiryMs: 200_000 }); // From now on, the session time advances.
   await cluster.clock.advance(5_000);
   const call = { topic: "wills", groupId: undefined, content: new TextEncoder().encode("gone"), extensions: [] };
   const { gate } = cluster.node(keeper);
@@ -119,7 +119,7 @@ function toSilentLedger(ledger: Ledger): Ledger {
   return ledger;
 }
 
-it("the session time passes while a will waits for its transaction", async () => {
+it("the session time advances while a will waits for its transaction", async () => {
   cluster = await TestCluster.start(3, { toLedger: toSilentLedger });
   await cluster.run(cluster.node(0).broker.open({ topic: "wills", groupId: undefined }));
   const keeper = await cluster.findFollower();

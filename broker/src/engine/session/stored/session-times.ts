@@ -30,7 +30,7 @@ const lateMsMax = 2_000;
 export const dueSessionsMax = 100;
 
 /**
- * Advances the session time of groups by the monotonic clock, which nobody can set. The time passes while a session has no connection or a publish key is
+ * Advances the session time of groups by the monotonic clock, which nobody can set. The time advances while a session has no connection or a publish key is
  * kept. Otherwise it stops, so that an idle broker without such sessions and keys writes nothing.
  */
 export class SessionTimes {
