@@ -38,7 +38,7 @@ async function publish(qos: 1 | 2): Promise<void> {
   await engine.clock.settle();
 }
 
-it("delivers an event of QoS 2 after another session disconnected with a change that was not written yet", async () => {
+it("delivers an event with QoS 2 after another session disconnected before its acknowledgement was stored", async () => {
   const leaving = new RecordingPeer();
   const attachment = await attach("leaving", leaving, { qos: 1 });
   await publish(1);
