@@ -4,9 +4,9 @@ import type { Position } from "../../domain/position.ts";
 import type { SubscriptionId } from "../../domain/subscription.ts";
 import type { DeadLetterPage, DeadLetters } from "../../ports/dead-letters.ts";
 
-/** The dead letters of the store in memory. */
+/** The dead letters of the memory store. */
 export class MemoryDeadLetters implements DeadLetters {
-  /** The letters of each subscription, ascending by position. */
+  /** The dead letters of each subscription, in ascending position. */
   readonly #letters = new Map<SubscriptionId, readonly DeadLetter[]>();
 
   async list(id: SubscriptionId, { after, limit }: DeadLetterPage): Promise<readonly DeadLetter[]> {
@@ -23,23 +23,23 @@ export class MemoryDeadLetters implements DeadLetters {
   }
 
   async remove(letters: readonly DeadLetter[]): Promise<number> {
-    const known = letters.filter((letter) => this.#isKnown(letter));
-    for (const letter of known)
+    const stored = letters.filter((letter) => this.#isStored(letter));
+    for (const letter of stored)
       this.#set(letter.subscriptionId, (own) => own.filter((one) => !isSameLetter(one, letter)));
-    return known.length;
+    return stored.length;
   }
 
   async replace(letter: DeadLetter, next: Pick<DeadLetter, "attempts" | "reason" | "failedAt">): Promise<boolean> {
-    if (!this.#isKnown(letter)) return false;
+    if (!this.#isStored(letter)) return false;
     const changed = { ...letter, ...next };
     this.#set(letter.subscriptionId, (own) => own.map((one) => (isSameLetter(one, letter) ? changed : one)));
     return true;
   }
 
-  /** Adds the letters after `cursor`: the stored cursor of the subscription before `saveProgress` moves it. */
+  /** Adds the dead letters after `cursor`, the stored cursor before `saveProgress` moves it. The others were added when the cursor passed them. */
   add(id: SubscriptionId, letters: readonly DeadLetter[], cursor: Position): void {
-    const passed = letters.filter(({ position }) => position > cursor);
-    this.#set(id, (own) => [...own, ...passed].toSorted((left, right) => left.position - right.position));
+    const added = letters.filter(({ position }) => position > cursor);
+    this.#set(id, (own) => [...own, ...added].toSorted((left, right) => left.position - right.position));
   }
 
   dropAfter(id: SubscriptionId, cursor: Position): void {
@@ -54,7 +54,7 @@ export class MemoryDeadLetters implements DeadLetters {
     return this.#letters.get(id) ?? [];
   }
 
-  #isKnown(letter: DeadLetter): boolean {
+  #isStored(letter: DeadLetter): boolean {
     return this.#of(letter.subscriptionId).some((one) => isSameLetter(one, letter));
   }
 

@@ -18,7 +18,7 @@ interface KeptScope extends Pick<PublishKey, "groupId" | "scope"> {
 }
 
 /**
- * The publish keys of the store in memory, in the order in which they were recorded. There may be a million: no call but the last page of an expiry goes
+ * The publish keys of the memory store, in the order in which they were recorded. There may be a million: no call but the last page of an expiry goes
  * through all of them.
  */
 export abstract class MemoryPublishKeys implements PublishKeys {
