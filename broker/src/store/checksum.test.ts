@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { Checksum, checksumOf, type Scalar } from "./checksum.ts";
 
-function ofJson(values: readonly unknown[]): number {
+function crcOfJson(values: readonly unknown[]): number {
   return crc32(JSON.stringify(values));
 }
 
@@ -19,7 +19,7 @@ const scalar = fc.oneof(
 it("is the CRC-32 of the values' JSON", () => {
   fc.assert(
     fc.property(fc.array(scalar), (values) => {
-      expect(checksumOf(values)).toBe(ofJson(values));
+      expect(checksumOf(values)).toBe(crcOfJson(values));
     }),
   );
 });
@@ -31,14 +31,14 @@ it.each<[string, readonly Scalar[]]>([
   ["control characters and DEL", ["\u0000", "\n", "\u001f", "\u007f"]],
   ["other alphabets, and half of a surrogate pair", ["ü", "日本", "😀", "\ud83d"]],
   ["the limits of integers", [0, -0, 9, 10, 2 ** 31 - 1, 2 ** 31, 2 ** 32, Number.MAX_SAFE_INTEGER, 2 ** 53, -1]],
-  ["numbers that JSON does not have", [Number.NaN, Number.POSITIVE_INFINITY, 1e21, 1.5]],
+  ["NaN, infinity, an exponent and a fraction", [Number.NaN, Number.POSITIVE_INFINITY, 1e21, 1.5]],
 ])("is the CRC-32 of the JSON of %s", (_, values) => {
-  expect(checksumOf(values)).toBe(ofJson(values));
+  expect(checksumOf(values)).toBe(crcOfJson(values));
 });
 
-it("takes values that only a damaged row holds as JSON does", () => {
+it("encodes values that only a damaged row can hold as JSON.stringify does", () => {
   const values = [undefined, true, new Uint8Array([1, 2])];
   const checksum = new Checksum();
   for (const value of values) checksum.add(value);
-  expect(checksum.end()).toBe(ofJson(values));
+  expect(checksum.end()).toBe(crcOfJson(values));
 });
