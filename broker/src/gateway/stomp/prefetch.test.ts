@@ -10,7 +10,7 @@ async function subscribe(client: RawClient, fields: FrameFields): Promise<void> 
   await client.next("RECEIPT");
 }
 
-it("limits a subscription to 10 unacknowledged events beside two with 1,000 each, even after one of the two ends", async () => {
+it("limits the third subscription of a connection to 10 unacknowledged events if the first two may have 1,000 each, even after one of those ends", async () => {
   world = await StompWorld.start();
   const client = await RawClient.connect(world.port);
   await subscribe(client, { id: "first" });
@@ -22,8 +22,8 @@ it("limits a subscription to 10 unacknowledged events beside two with 1,000 each
   for (let number = 1; number <= 11; number += 1) await publisher.next("RECEIPT");
   for (let number = 1; number < 10; number += 1) await client.next("MESSAGE");
   const tenth = await client.next("MESSAGE");
-  client.send("UNSUBSCRIBE", { id: "first", receipt: "before the eleventh" });
-  await client.next("RECEIPT");
+  client.send("UNSUBSCRIBE", { id: "first", receipt: "unsubscribed" });
+  await client.next("RECEIPT"); // Throws if the eleventh event comes first.
   client.send("ACK", { id: tenth.headers["ack"] ?? "none" });
   expect(await client.next("MESSAGE")).toMatchObject({ body: "11" });
 });
