@@ -44,7 +44,7 @@ async function exchangePings(): Promise<void> {
   }
 }
 
-it("makes clients wait while the group is full, and loses no publish of QoS 0 or 1", async () => {
+it("makes clients wait while the group's publish queue is full, and loses no publish of QoS 0 or 1", async () => {
   const gate = await startHeld({ limits: { publishesWaitingMax: 5 } });
   const clients = await Promise.all(
     ["one", "two"].map(async (clientId) => RawClient.connect(world.port, 5, { clientId })),

@@ -234,7 +234,7 @@ it.each(["groupId", "svc-publish-key"])("counts the bytes of the header %s of SE
   expect((await client.next("ERROR")).headers["message"]).toMatch(/1048576 bytes/);
 });
 
-it("makes a client wait while the group is full, and loses no SEND", async () => {
+it("makes a client wait while the group's publish queue is full, and loses no SEND", async () => {
   const port = await start({ limits: { publishesWaitingMax: 10 } });
   const client = await RawClient.connect(port);
   for (let count = 0; count < 5_000; count += 1) client.send("SEND", { destination: "t", receipt: String(count) }, "x");

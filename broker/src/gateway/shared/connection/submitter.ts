@@ -62,7 +62,7 @@ export class Submitter {
   }
 
   /**
-   * Submits a publish. Returns a promise if the group is full, or if the publish has no place yet because its topic is unknown. Submit nothing else
+   * Submits a publish. Returns a promise if the group's queue is full, or if the publish has no place yet because its topic is unknown. Submit nothing else
    * until the promise resolves, so that the publishes stay in order. It never rejects: `onSettled` gets every failure.
    */
   submit(call: PublishCall, onSettled: OnSettled): Promise<void> | undefined {
