@@ -42,7 +42,7 @@ const connectAll = `
   for (let number = 0; number < count; number += 1)
     require("node:net").connect(port, "127.0.0.1", () => { if (++opened === count) process.exit(0); });`;
 
-it("serves until the delay is over, and ends its connections only then", async () => {
+it("drain serves new clients until its delay is over, and only then ends the connections", async () => {
   const ended: number[] = [];
   const since = performance.now();
   const { sockets, server, connections } = createSockets({
