@@ -220,14 +220,14 @@ describe("health", () => {
 });
 
 describe("metrics, index and access", () => {
-  it("metrics are rendered with their type", async () => {
+  it("answers /metrics with the content type of the Prometheus text format", async () => {
     await using server = await serve();
     const response = await fetch(`${server.url}/metrics`);
     expect(response.headers.get("content-type")).toMatch(/^text\/plain; version=0.0.4/);
     expect(await response.text()).toBe("events 1\n");
   });
 
-  it("metrics that fail are 500, and logged once", async () => {
+  it("answers /metrics with 500 and logs the error once if rendering fails", async () => {
     const metrics = { ...testMetrics, render: () => Promise.reject(new Error("inside")) };
     await using server = await serve({}, { metrics });
     const response = await fetch(`${server.url}/metrics`);
