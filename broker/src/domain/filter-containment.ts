@@ -1,38 +1,39 @@
 import { isPattern, type TopicFilter, toLevels } from "./topic-filter.ts";
 
 /**
- * Whether `outer` matches every topic that `inner` matches (MQTT 5.0, section 4.7). Exact for valid topic names, except that it ignores their
- * maximum length. Every filter covers a filter that matches no topic.
+ * Whether `outer` matches every topic that `inner` matches (MQTT 5.0, section 4.7). Ignores the maximum length of topic
+ * names: a topic that is too long may make the answer false. Every filter covers a filter that matches no topic.
  */
 export function coversFilter(outer: TopicFilter, inner: TopicFilter): boolean {
   if (matchesNothing(inner)) return true;
   if (matchesNothing(outer)) return false;
-  if (startsWild(outer) ? inner.startsWith("$") : outer[0] !== inner[0]) return false;
-  return coversLevels(normalised(outer), normalised(inner));
+  if (hasLeadingWildcard(outer) ? inner.startsWith("$") : outer[0] !== inner[0]) return false;
+  return coversLevels(toNormalLevels(outer), toNormalLevels(inner));
 }
 
-/** Whether some topic matches both filters; as exact as {@link coversFilter}. */
+/** Whether some topic matches both filters. Ignores the maximum length of topic names: the only such topic may be too long. */
 export function overlapsFilter(one: TopicFilter, other: TopicFilter): boolean {
   if (matchesNothing(one) || matchesNothing(other)) return false;
-  if ((startsWild(one) && other.startsWith("$")) || (startsWild(other) && one.startsWith("$"))) return false;
-  return overlapsLevels(normalised(one), normalised(other));
+  if ((hasLeadingWildcard(one) && other.startsWith("$")) || (hasLeadingWildcard(other) && one.startsWith("$")))
+    return false;
+  return overlapsLevels(toNormalLevels(one), toNormalLevels(other));
 }
 
-/** No topic name ends in an empty level. */
+/** A filter that ends in `/` matches no topic, since no topic name ends in `/`. */
 function matchesNothing(filter: TopicFilter): boolean {
   return filter.endsWith("/");
 }
 
 /** A filter with a leading wildcard matches no topic that begins with `$` (MQTT 5.0, section 4.7.2). */
-function startsWild(filter: TopicFilter): boolean {
+function hasLeadingWildcard(filter: TopicFilter): boolean {
   return filter.startsWith("+") || filter.startsWith("#");
 }
 
 /**
- * The levels of a filter. Replaces a `#` whose parent is not a topic name by `+/#`, which matches the same topics: `#` also matches its parent, but `+/#`
- * has no parent of that kind.
+ * The levels of a filter. A filter such as `a/#` also matches its parent, `a`. But `#` and `a//#` have no parent that is a topic name: this returns the levels
+ * of `+/#` and `a//+/#`, which match the same topics.
  */
-function normalised(filter: TopicFilter): readonly string[] {
+function toNormalLevels(filter: TopicFilter): readonly string[] {
   const levels = toLevels(filter);
   if (!isPattern(filter) || levels.at(-1) !== "#") return levels;
   const parent = levels.slice(0, -1);
