@@ -9,7 +9,7 @@ export interface Signature {
   readonly s: Uint8Array;
 }
 
-const hashBytes = 32;
+const scalarBytes = 32;
 const addressBytes = 20;
 const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
@@ -20,9 +20,9 @@ export function isLowS(s: bigint): boolean {
 
 /** The 64 bytes of the public key that signed `hash`. Throws if no such key exists. */
 export function recoverPublicKey(hash: Uint8Array, { r, s, yParity }: Signature): Uint8Array {
-  const signature = new Uint8Array(2 * hashBytes);
-  signature.set(padStart(r, hashBytes), 0);
-  signature.set(padStart(s, hashBytes), hashBytes);
+  const signature = new Uint8Array(2 * scalarBytes);
+  signature.set(padStart(r, scalarBytes), 0);
+  signature.set(padStart(s, scalarBytes), scalarBytes);
   return curve.recover(hash, { signature, recid: yParity });
 }
 

@@ -3,7 +3,7 @@ import type { Hex } from "../hex-text.ts";
 import { curve } from "./curve.ts";
 import { type Signature, toAddressBytes } from "./signature.ts";
 
-const hashBytes = 32;
+const scalarBytes = 32;
 
 /** Signs hashes with one secp256k1 key. */
 export class Signer {
@@ -23,8 +23,8 @@ export class Signer {
     const { signature, recid } = curve.sign(hash, this.#privateKey);
     return {
       yParity: recid,
-      r: trimZeros(signature.subarray(0, hashBytes)),
-      s: trimZeros(signature.subarray(hashBytes)),
+      r: trimZeros(signature.subarray(0, scalarBytes)),
+      s: trimZeros(signature.subarray(scalarBytes)),
     };
   }
 }
