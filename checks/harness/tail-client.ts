@@ -32,10 +32,10 @@ export class TailClient {
   }
 
   /**
-   * Opens a connection and reads it until it ends, or until `mayGoOn` returns false for a frame. @throws the connection's error, or an Error with the
+   * Opens a connection and reads it until it ends, or until `shouldContinue` returns false for a frame. @throws the connection's error, or an Error with the
    * status and body if the broker refuses.
    */
-  async read(brokerUrl: string, mayGoOn: (frame: TailFrame) => boolean): Promise<void> {
+  async read(brokerUrl: string, shouldContinue: (frame: TailFrame) => boolean): Promise<void> {
     const last = this.lastId === undefined ? {} : { "last-event-id": this.lastId };
     const answer = await request(`${brokerUrl}/tail?${this.#query}`, {
       headers: { ...this.#headers, ...last },
@@ -45,7 +45,7 @@ export class TailClient {
     this.opened += 1;
     for await (const frame of framesOf(answer.body)) {
       this.#take(frame);
-      if (!mayGoOn(frame)) break; // leaving the loop destroys the body
+      if (!shouldContinue(frame)) break; // leaving the loop destroys the body
     }
   }
 
@@ -56,7 +56,7 @@ export class TailClient {
       this.notices.push(name);
       return;
     }
-    const { topic, content, eventId } = JSON.parse(data) as Record<"topic" | "content" | "eventId", string>; // An Event.
+    const { topic, content, eventId } = JSON.parse(data) as Record<"topic" | "content" | "eventId", string>; // The broker sends an Event.
     this.events.push({ topic, text: Buffer.from(content, "base64").toString(), eventId });
   }
 }

@@ -113,8 +113,8 @@ class Load {
     if (!isSuccess && isOpen && this.#plan.isGreedy) this.#refusals += 1;
     else if (!isSuccess) this.#failures += 1;
     else if (this.#isCounting && !this.#isOver) this.#latencies.push(latencyMs);
-    const mayGoOn = isSuccess || (isOpen && this.#plan.isGreedy === true);
-    const isMore = mayGoOn && !this.#isOver && this.#sent < (this.#plan.events ?? Number.POSITIVE_INFINITY);
+    const shouldContinue = isSuccess || (isOpen && this.#plan.isGreedy === true);
+    const isMore = shouldContinue && !this.#isOver && this.#sent < (this.#plan.events ?? Number.POSITIVE_INFINITY);
     if (isMore) this.#sent += this.#eventsPerRequest;
     else this.#leave();
     return isMore;
