@@ -187,7 +187,7 @@ test("delivery waits for no dropped event of a topic that it does not deliver", 
   expect(receivedAt("http://others/")).toEqual([other]);
 });
 
-test("while the chain hangs, a call gets 200205 after 10 s, delivery of old events waits with a warning, and new events are delivered", async () => {
+test("while the chain hangs: a call for an old event gets 200205 after 10 s, health warns that old events wait, and new events are delivered", async () => {
   const { engine: own, eventIds, read } = await startOld();
   await passTime(own, 2 * retentionMs);
   const [offset, young] = [await own.publish(topic, "young"), await own.publish(topic, "younger")];
