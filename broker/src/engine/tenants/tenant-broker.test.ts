@@ -107,7 +107,7 @@ it("only the tenant of a removed event learns that it existed", async () => {
   await expect(get("acme")).rejects.toThrow(/^eventId does not exist: "[0-9a-f-]*"$/);
 });
 
-it("a tenant gets no proof, since the proof's transaction may name topics of others", async () => {
+it("refuses a proof to a tenant, because the proof's transaction may name topics of other tenants", async () => {
   const eventId = await say("acme", "x");
   await expect(calls.getProof(by("acme"), { eventId, groupId })).rejects.toMatchObject({ code: 100_702 });
 });
