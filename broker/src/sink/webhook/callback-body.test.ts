@@ -104,7 +104,7 @@ describe("a callback as a CloudEvent", () => {
   });
 });
 
-describe("a batch in the interface's form", () => {
+describe("a batch in the form interface", () => {
   const batch = [json, text];
 
   it("has every event, in order", () => {
@@ -145,7 +145,7 @@ describe("the W3C trace of an event", () => {
   const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   const traced = notified(61, "1", [["svc-traceparent", trace]]);
 
-  it("is a header of a callback with one event, both in the form of the interface and as a binary CloudEvent", async () => {
+  it("is the traceparent header of a callback with one event, in the form interface and as a binary CloudEvent", async () => {
     expect(await traceOf(traced)).toBe(trace);
     expect(await traceOf(traced, { options: { form: "cloudevents-binary" } })).toBe(trace);
   });

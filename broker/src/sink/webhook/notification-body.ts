@@ -9,7 +9,7 @@ const envelopeBytes = 512;
 /** Text, or bytes of text in UTF-8. */
 type Part = string | Buffer;
 
-/** Encodes notifications in the interface's form, each event once: all subscriptions of a topic share the event object. */
+/** Encodes notifications in the form `interface`, each event once: all subscriptions of a topic share the event object. */
 export class NotificationEncoder {
   readonly #places: EventPlaces | undefined;
   /** Encoded events, as long as the events live. */
