@@ -291,7 +291,7 @@ const unread = { file: ":memory:", chainId: CHAIN_ID, callGasMax: 0n, callTimeMs
 const idle = new NativeCalls(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 
 describe("a chain whose worker does not end", () => {
-  it("a chain whose worker does not end stops at its deadline", async () => {
+  it("stop returns at its deadline", async () => {
     const worker = new Worker('require("node:worker_threads").parentPort.once("message", () => { for (;;); })', {
       eval: true,
     });
@@ -305,7 +305,7 @@ describe("a chain whose worker does not end", () => {
 });
 
 describe("a chain whose worker ends by itself", () => {
-  it("a chain whose worker ends by itself rejects pending and later requests, and notifies its owner", async () => {
+  it("rejects pending and later requests, and notifies its owner", async () => {
     const worker = new Worker('require("node:worker_threads").parentPort.once("message", () => process.exit(3))', {
       eval: true,
     });
@@ -339,7 +339,7 @@ describe("a chain whose process is killed", () => {
     return hashes;
   }
 
-  it("a chain whose process is killed keeps every confirmed transaction, and a state that can be recomputed", async () => {
+  it("keeps every confirmed transaction, and a state that can be recomputed", async () => {
     const answered: string[] = [];
     for (const answers of [1, 37, 120]) answered.push(...(await killAfter(answers)));
     const chain = await start();

@@ -20,7 +20,7 @@ function errorOf(work: () => unknown): unknown {
   return undefined;
 }
 
-it("readVerifiedBlocks throws BlockDamagedError for a missing block, but not for a file that is locked for a moment", () => {
+it("readVerifiedBlocks throws BlockDamagedError for a missing block, but not while another connection locks the file", () => {
   const folder = mkdtempSync(join(tmpdir(), "stele-chain-"));
   const [sqlite, other] = [0, 1].map(() => new DatabaseSync(join(folder, "chain.db"), { timeout: 0 }));
   if (sqlite === undefined || other === undefined) throw new Error("two databases were opened");

@@ -88,7 +88,7 @@ describe("a head file", () => {
   });
 
   it.each(["accept", "accept\n", " accept \r\n"])(
-    "readHeadFile returns the status accepted if an operator has written %j",
+    "readHeadFile returns accepted if an operator has written %j",
     (text) => {
       writeFileSync(headFileOf(chainFile), text);
       expect(readHeadFile(chainFile)).toEqual({ status: "accepted" });
@@ -103,7 +103,7 @@ describe("a damaged head file", () => {
     whole = readFileSync(headFileOf(chainFile));
   });
 
-  it("readHeadFile returns the status damaged if one bit of any byte is flipped", () => {
+  it("readHeadFile returns damaged if one bit of any byte is flipped", () => {
     for (let at = 0; at < whole.length; at += 1) {
       const bytes = Buffer.from(whole);
       bytes[at] = (bytes[at] ?? 0) ^ (1 << (at & 7));
@@ -112,7 +112,7 @@ describe("a damaged head file", () => {
     }
   });
 
-  it("readHeadFile returns the status damaged wherever the file is cut", () => {
+  it("readHeadFile returns damaged for a file truncated at any length", () => {
     for (let length = whole.length - 1; length >= 0; length -= 1) {
       truncateSync(headFileOf(chainFile), length);
       expect(readHeadFile(chainFile), `length ${length}`).toEqual({ status: "damaged" });
@@ -124,7 +124,7 @@ describe("a damaged head file", () => {
     ["an extra line at the end", (text) => `${text}\n`],
     ["another block's number", (text) => text.replace("1234", "1233")],
     ["another hash", (text) => text.replace(blockAt(1_234n).hash, (hash): Hex => `0x${"0".repeat(hash.length - 2)}`)],
-  ])("readHeadFile returns the status damaged if the file has %s", (_, change) => {
+  ])("readHeadFile returns damaged if the file has %s", (_, change) => {
     writeFileSync(headFileOf(chainFile), change(whole.toString("latin1")), "latin1");
     expect(readHeadFile(chainFile)).toEqual({ status: "damaged" });
   });
