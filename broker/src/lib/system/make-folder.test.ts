@@ -8,21 +8,21 @@ let root: string;
 beforeEach(() => void (root = mkdtempSync(join(tmpdir(), "stele-make-folder-"))));
 afterEach(() => rmSync(root, { recursive: true }));
 
-it("creates a folder with its parents for their owner, and leaves one that exists", async () => {
+it("creates a folder and its parents with mode 0700, and keeps an existing folder", async () => {
   const folder = join(root, "a", "b", "c");
   expect(await makeFolder(folder)).toBe(true);
   expect(await makeFolder(folder)).toBe(false);
   if (platform() !== "win32") expect(statSync(join(root, "a")).mode & 0o777).toBe(0o700);
 });
 
-it("makeFolderSync creates a folder with its parents, and leaves one that exists", () => {
+it("makeFolderSync creates a folder and its parents, and keeps an existing folder", () => {
   const folder = join(root, "a", "b", "c");
   makeFolderSync(folder);
   makeFolderSync(folder);
   expect(statSync(folder).isDirectory()).toBe(true);
 });
 
-it.runIf(process.getuid?.() !== 0)("creates a folder in one that this user may write and not read", async () => {
+it.runIf(process.getuid?.() !== 0)("creates a folder in a parent that this user may write but not read", async () => {
   const parent = join(root, "parent");
   await makeFolder(parent);
   chmodSync(parent, 0o300);

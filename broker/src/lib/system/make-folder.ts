@@ -11,9 +11,9 @@ const canSync = process.platform !== "win32";
 const unsyncable: ReadonlySet<unknown> = new Set(["EACCES", "EPERM", "EINVAL"]);
 
 /**
- * Creates a folder and its parents, for their owner only, and syncs each to disk before it creates the next: a power loss may remove a folder whose parent
- * was not synced. Syncs the parent of a folder that is there too, since an earlier try may have ended before that. Returns whether it created the folder.
- * One level at a time: with `recursive`, Node 20 never returns below a folder that refuses with ENOENT, such as /proc.
+ * Creates a folder and its parents with access for their owner only. Syncs each to disk before it creates the next: a power loss may remove a folder whose
+ * parent was not synced. If the folder exists, still syncs its parent, since an earlier try may have ended before that. Returns whether it created the folder.
+ * Creates one level at a time: with `recursive`, Node 20 never returns if a parent refuses with ENOENT, as /proc does.
  * @throws Error of `mkdir`, or of the sync of a parent.
  */
 export async function makeFolder(folder: string): Promise<boolean> {
