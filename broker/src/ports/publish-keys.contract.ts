@@ -120,7 +120,7 @@ export function testPublishKeys(name: string, create: () => Promise<PublishKeySt
       for (const row of taken) expect(await keys.findPublishKey(row)).toEqual(row);
     });
 
-    it("moves a row to another sender, unless its token or sender has changed", async () => {
+    it("changes the sender of a key only if its token and sender match", async () => {
       await keys.recordPublishKeys([keyRowOf(1)]);
       expect(await keys.movePublishKey(keyRowOf(1, { token: keyRowOf(2).token }), "0xb")).toBe(false);
       expect(await keys.movePublishKey(keyRowOf(1, { sender: "0xc" }), "0xb")).toBe(false);
