@@ -142,7 +142,7 @@ describe("a restarted ledger with a journal", () => {
   });
 });
 
-test("fills a missing nonce if journal and pool both lost its transaction", async () => {
+test("fills a nonce gap if the journal and the chain node's pool both lost its transaction", async () => {
   world = await WriterWorld.start();
   const first = await world.createFirstWriter();
   await world.ask("evm_setAutomine", false);
