@@ -162,6 +162,45 @@ it("ends orders once the key of their admin is revoked, even while they wait for
   expect(await engine.store.listSubscriptions()).toMatchObject([{ delivery: { url: "http://receiver/" } }]);
 });
 
+/** What an order for all subscriptions answers whose admin's key is revoked meanwhile; `goOn` ends what the order waits for. */
+async function orderAndRevoke(call: OrderCall, goOn = (): void => {}) {
+  const ordered = engine.running.operator.orderSubscriptions(by(administrator), {}, { ...page, ...call });
+  await engine.clock.settle();
+  await apiKeys.revokeApiKey(idOf(administrator), engine.clock.now());
+  await engine.clock.advance(1_000);
+  goOn();
+  await engine.clock.advance(1_000);
+  return (await ordered).items;
+}
+
+it("changes no subscription once the key is revoked while an order for many waits for consent again", async () => {
+  const consent = createDeferred<void>();
+  let asked = 0;
+  engine.sink.checkTarget = async () => {
+    asked += 1;
+    if (asked > 1) await consent.promise;
+  };
+  const call: OrderCall = { order: { kind: "change", change: { url: "http://foreign/" } }, isDryRun: false };
+  const items = await orderAndRevoke(call, () => consent.resolve());
+  expect(items).toMatchObject([{ id, error: { code: 100_701 } }]);
+  expect(await engine.store.listSubscriptions()).toMatchObject([{ delivery: { url: "http://receiver/" } }]);
+});
+
+it("changes no subscription once the key is revoked while an order for many waits for attempts in progress", async () => {
+  await hangAttempt();
+  expect(await orderAndRevoke(pause)).toMatchObject([{ id, error: { code: 100_701 } }]);
+  expect(await engine.store.listSubscriptions()).toMatchObject([{ state: "active" }]);
+});
+
+/** Publishes an event to whose attempt the receiver gives no answer. */
+async function hangAttempt(): Promise<void> {
+  engine.sink.receive("http://receiver/", () => new Promise(() => {}));
+  engine.sink.attempts.length = 0;
+  engine.running.calls.submit(by(0), { topic: "a", groupId, content: Buffer.from("y"), extensions: [] }, () => {});
+  await engine.clock.advance(1_000);
+  expect(engine.sink.attempts).toHaveLength(1);
+}
+
 const change = (topic: string): OrderCall => ({ order: { kind: "change", change: { topic } }, isDryRun: false });
 
 it("refuses to change a subscription to a filter with topics that its owner may not subscribe to", async () => {

@@ -127,7 +127,7 @@ export class GuardedOperator implements Operator {
   async orderSubscription(caller: Caller, id: string, call: OrderCall): Promise<OrderResult> {
     this.#authorize(caller);
     const { order, secret } = withMadeSecret(call.order, this.#options.randomness);
-    const result = await this.#options.orders.order(caller, id, { ...call, order, slices: this.#pausesFor(caller) });
+    const result = await this.#options.orders.order(caller, id, { ...call, order, ...this.#boundsFor(caller) });
     return secret === undefined || call.isDryRun ? result : { ...result, secret };
   }
 
@@ -136,17 +136,17 @@ export class GuardedOperator implements Operator {
     if (asksForSecret(rest.order)) {
       throw new BrokerError("parameterInvalid", { details: '"secret": "generate" is for one subscription' });
     }
-    const slices = this.#pausesFor(caller);
+    const bounds = this.#boundsFor(caller);
     const { finder, orders } = this.#options;
-    const { items, next } = await finder.search(call, { ...rest, slices });
+    const { items, next } = await finder.search(call, { ...rest, ...bounds });
     const ids = items.map(({ subscription }) => subscription.id);
-    const planned = await orders.dryRun(ids, { ...rest, slices });
+    const planned = await orders.dryRun(ids, { ...rest, ...bounds });
     if (rest.isDryRun) return { items: planned, next };
     const results: OrderResult[] = [];
     for (let start = 0; start < planned.length; start += ordersAtOnceMax) {
-      await slices.pause();
+      await bounds.slices.pause();
       const chunk = planned.slice(start, start + ordersAtOnceMax);
-      results.push(...(await Promise.all(chunk.map((one) => this.#order(caller, one, { ...rest, slices })))));
+      results.push(...(await Promise.all(chunk.map((one) => this.#order(caller, one, { ...rest, ...bounds })))));
     }
     return { items: results, next };
   }
@@ -240,6 +240,10 @@ export class GuardedOperator implements Operator {
     } catch (failed) {
       return { id, events: 0, error: failed };
     }
+  }
+
+  #boundsFor(caller: Caller): Pick<CountedOrder, "slices" | "checkRight"> {
+    return { slices: this.#pausesFor(caller), checkRight: () => this.#authorize(caller) };
   }
 
   #pausesFor(caller: Caller, groupId?: string): Pauses {

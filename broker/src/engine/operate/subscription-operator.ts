@@ -75,6 +75,8 @@ const testMsMax = 30_000;
 export interface CountedOrder extends OrderCall {
   /** The pauses of the caller. */
   readonly slices: Pauses;
+  /** Throws once the caller has lost its right: an order may wait long for a receiver's consent, another node, or an attempt in progress. */
+  readonly checkRight: () => void;
   /** What the order concerns, if that is already counted. */
   readonly counted?: ConcernedEvents | undefined;
 }
@@ -212,8 +214,7 @@ export class SubscriptionOperator {
   }
 
   async #tryOrder(id: SubscriptionId, aim: Aim, call: CountedOrder): Promise<OrderResult | "refused" | "rolled-back"> {
-    const group = this.#groupOf(await this.#find(id));
-    return group.changes.shared(async () => {
+    return this.#groupOf(await this.#find(id)).changes.shared(async () => {
       await this.#options.progressWriter.flush();
       const known = toCallback(await this.#find(id));
       if (!this.#options.ownership.isOwn(known)) return "refused";
@@ -259,6 +260,7 @@ export class SubscriptionOperator {
       const { move, concerned } = await this.#plan(current, aim, call);
       const url = move.delivery?.url ?? current.delivery.url;
       await this.#quota.move(current.delivery.url, url, async () => {
+        call.checkRight();
         outcome = await store.moveSubscription(current, move, aim.generation);
         return outcome === "moved";
       });
