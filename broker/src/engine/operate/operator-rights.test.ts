@@ -192,6 +192,20 @@ it("changes no subscription once the key is revoked while an order for many wait
   expect(await engine.store.listSubscriptions()).toMatchObject([{ state: "active" }]);
 });
 
+it("leaves an attempt in progress alone if the key is revoked while the order waits for consent", async () => {
+  await hangAttempt();
+  const [caller, consent] = [by(administrator), createDeferred<void>()];
+  engine.sink.checkTarget = () => consent.promise;
+  const call: OrderCall = { order: { kind: "change", change: { url: "http://foreign/" } }, isDryRun: false };
+  const code = codeOf(() => engine.running.operator.orderSubscription(caller, id, call));
+  await apiKeys.revokeApiKey(idOf(administrator), engine.clock.now());
+  await engine.clock.advance(1_000);
+  consent.resolve();
+  await engine.clock.advance(5_000);
+  expect(await code).toBe(100_701);
+  expect(engine.sink.attempts).toHaveLength(1);
+});
+
 /** Publishes an event to whose attempt the receiver gives no answer. */
 async function hangAttempt(): Promise<void> {
   engine.sink.receive("http://receiver/", () => new Promise(() => {}));

@@ -219,6 +219,7 @@ export class SubscriptionOperator {
       const known = toCallback(await this.#find(id));
       if (!this.#options.ownership.isOwn(known)) return "refused";
       this.#checkState(known, aim.order);
+      call.checkRight(); // Before the worker stops: a refused order disturbs nothing.
       return (await this.#wake(known, aim, call)) ?? this.#carryOut(known, aim, call);
     });
   }
