@@ -138,7 +138,7 @@ export interface OrderResult extends ConcernedEvents {
 /** The dead letters of a subscription after an order. */
 export interface DeadLettersResult {
   readonly left: number;
-  /** The newest attempt that failed. */
+  /** The newest attempt that failed, or why the order ended before an attempt. */
   readonly failure?: { readonly eventId: EventId; readonly reason: string } | undefined;
 }
 

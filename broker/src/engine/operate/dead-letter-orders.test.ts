@@ -152,6 +152,20 @@ describe("redeliver", () => {
     expect(await order(id, redeliver)).toMatchObject({ events: 3 });
   });
 
+  it("counts what it delivered, and says why it ended, if the subscription is paused meanwhile", async () => {
+    const id = await withLetters();
+    const accepted = createDeferred<AttemptOutcome>();
+    engine.sink.receive("http://receiver/", () => accepted.promise);
+    const [, { eventId } = { eventId: "" }] = await letters(id);
+    const work = order(id, redeliver);
+    await engine.clock.settle();
+    await order(id, { kind: "pause" });
+    accepted.resolve({ status: "accepted" });
+    const failure = { eventId, reason: expect.stringContaining("resume it") };
+    expect(await work).toEqual({ id, events: 1, deadLetters: { left: 2, failure } });
+    expect(attempted()).toEqual(["1"]);
+  });
+
   it("fails when the owner removes the subscription meanwhile", async () => {
     const id = await withLetters();
     engine.sink.receive("http://receiver/", async () => {

@@ -1,4 +1,4 @@
-import { BrokerError, formatEventId, parseEventId, quote } from "@stele/wire";
+import { BrokerError, formatEventId, isBrokerError, parseEventId, quote } from "@stele/wire";
 import {
   type DeadLetter,
   deadLettersMax,
@@ -130,24 +130,31 @@ export class DeadLetterOrders {
     let events = 0;
     let failure: DeadLettersResult["failure"];
     for (const letter of due) {
-      await run.slices.pause();
-      const reserved = await this.#reserve(letter);
-      if (reserved === "by another" && letter === due[0]) throw anotherRuns();
-      if (typeof reserved === "string") break;
-      const outcome = await this.#attempt(reserved, { ...run, signals, origins }).catch((error: unknown) =>
-        this.#giveBack(letter, reserved).then(() => Promise.reject(error)),
-      );
-      if (outcome.status === "accepted") {
-        events += await this.#delivered(reserved);
-        continue;
-      }
-      if (outcome.status === "withheld" || signals.aborting.aborted) {
-        await this.#giveBack(letter, reserved);
+      try {
+        await run.slices.pause();
+        const reserved = await this.#reserve(letter);
+        if (reserved === "by another" && letter === due[0]) throw anotherRuns();
+        if (typeof reserved === "string") break;
+        const outcome = await this.#attempt(reserved, { ...run, signals, origins }).catch((error: unknown) =>
+          this.#giveBack(letter, reserved).then(() => Promise.reject(error)),
+        );
+        if (outcome.status === "accepted") {
+          events += await this.#delivered(reserved);
+          continue;
+        }
+        if (outcome.status === "withheld" || signals.aborting.aborted) {
+          await this.#giveBack(letter, reserved);
+          break;
+        }
+        failure = { eventId: letter.eventId, reason: outcome.reason };
+        await this.#failed(letter, { reserved, reason: outcome.reason });
+        if (outcome.status === "gone" || outcome.retryAfterMs !== undefined) break;
+      } catch (error) {
+        // The answer, and the audit log, must tell what was delivered and removed.
+        if (events === 0 || !isBrokerError(error)) throw error;
+        failure = { eventId: letter.eventId, reason: error.message };
         break;
       }
-      failure = { eventId: letter.eventId, reason: outcome.reason };
-      await this.#failed(letter, { reserved, reason: outcome.reason });
-      if (outcome.status === "gone" || outcome.retryAfterMs !== undefined) break;
     }
     return { events, ...(failure !== undefined && { failure }) };
   }

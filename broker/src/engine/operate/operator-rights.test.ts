@@ -163,8 +163,9 @@ it("ends orders once the key of their admin is revoked, even while they wait for
 });
 
 /** What an order for all subscriptions answers whose admin's key is revoked meanwhile; `goOn` ends what the order waits for. */
-async function orderAndRevoke(call: OrderCall, goOn = (): void => {}) {
-  const ordered = engine.running.operator.orderSubscriptions(by(administrator), {}, { ...page, ...call });
+async function orderAndRevoke(call: OrderCall, goOn = (): void => {}, limit = 10) {
+  const rest = { after: undefined, limit, ...call };
+  const ordered = engine.running.operator.orderSubscriptions(by(administrator), {}, rest);
   await engine.clock.settle();
   await apiKeys.revokeApiKey(idOf(administrator), engine.clock.now());
   await engine.clock.advance(1_000);
@@ -190,6 +191,24 @@ it("changes no subscription once the key is revoked while an order for many wait
   await hangAttempt();
   expect(await orderAndRevoke(pause)).toMatchObject([{ id, error: { code: 100_701 } }]);
   expect(await engine.store.listSubscriptions()).toMatchObject([{ state: "active" }]);
+});
+
+it("answers which subscriptions an order for many has changed before the key was revoked", async () => {
+  const order = { format: "RESTful", offset: undefined, secret: undefined, subscriptionId: undefined } as const;
+  const subscribe = () =>
+    engine.running.calls.subscribe(by(0), { ...order, topic: "a", groupId, url: "http://receiver/" });
+  for (let count = 1; count < 33; count += 1) await subscribe();
+  const [written, move] = [createDeferred<void>(), engine.store.moveSubscription.bind(engine.store)];
+  engine.store.moveSubscription = async (...call) => {
+    const outcome = await move(...call);
+    await written.promise;
+    return outcome;
+  };
+  const items = await orderAndRevoke(pause, () => written.resolve(), 50);
+  const codes = items.map(({ error }) => (error as { code: number } | undefined)?.code);
+  expect(codes).toEqual([...Array(32).fill(undefined), 100_701]);
+  const states = (await engine.store.listSubscriptions()).map(({ state }) => state);
+  expect(states.filter((state) => state === "paused")).toHaveLength(32);
 });
 
 it("leaves an attempt in progress alone if the key is revoked while the order waits for consent", async () => {

@@ -144,7 +144,14 @@ export class GuardedOperator implements Operator {
     if (rest.isDryRun) return { items: planned, next };
     const results: OrderResult[] = [];
     for (let start = 0; start < planned.length; start += ordersAtOnceMax) {
-      await bounds.slices.pause();
+      try {
+        await bounds.slices.pause();
+      } catch (error) {
+        // The answer must tell what has changed already.
+        if (start === 0) throw error;
+        results.push(...planned.slice(start).map(({ id }) => ({ id, events: 0, error })));
+        break;
+      }
       const chunk = planned.slice(start, start + ordersAtOnceMax);
       results.push(...(await Promise.all(chunk.map((one) => this.#order(caller, one, { ...rest, ...bounds })))));
     }
