@@ -54,9 +54,8 @@ export function createConnection(
   window: DeliveryWindow,
   { cursor, taken }: Pick<SessionState, "cursor" | "taken">,
 ): Connection {
-  for (const { ticket, topic, state, share } of window.entries) {
-    const isGone = state !== "received" && share === undefined && !parts.mayReceive(topic);
-    if (isGone) window.drop(ticket);
+  for (const { ticket, topic, state } of window.entries) {
+    if (state !== "received" && !parts.mayReceive(topic)) window.drop(ticket);
   }
   const received = [...window.entries].filter(({ state }) => state === "received");
   const repeats = new LazyMap<Position, InFlight>();
