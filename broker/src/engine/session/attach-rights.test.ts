@@ -205,15 +205,18 @@ it("asks a client to release an event of QoS 2 that it may have, but may no long
   expect([second.peer.sequences, second.peer.released]).toEqual([[], [1]]);
 });
 
-it("asks a client to release a retained event of QoS 2 that it loses the right to before its repeat", async () => {
-  claims.resolve();
-  await leaveEvent({ isRetained: true });
-  const { peer, attachment } = await attach(firstId, false);
-  await engine.clock.advance(1_000);
-  await addKey("2".repeat(16), "not secret");
-  await engine.clock.advance(1_000);
-  peer.hasRoom = true;
-  attachment.session.wake();
-  await engine.clock.advance(1_000);
-  expect([peer.sequences, peer.released]).toEqual([[], [1]]);
-});
+it.each([true, false])(
+  "asks a client to release an event of QoS 2 that it loses the right to before its repeat (retained: %s)",
+  async (isRetained) => {
+    claims.resolve();
+    await leaveEvent({ isRetained });
+    const { peer, attachment } = await attach(firstId, false);
+    await engine.clock.advance(1_000);
+    await addKey("2".repeat(16), "not secret");
+    await engine.clock.advance(1_000);
+    peer.hasRoom = true;
+    attachment.session.wake();
+    await engine.clock.advance(1_000);
+    expect([peer.sequences, peer.released]).toEqual([[], [1]]);
+  },
+);

@@ -2,7 +2,7 @@ import type { DeliveryWindow, InFlight } from "../../domain/delivery-window.ts";
 import type { Event } from "../../domain/event.ts";
 import type { SessionFilter } from "../../domain/session-filter.ts";
 import type { CancelSignal } from "../../lib/cancellation.ts";
-import { type Connection, hasRoom } from "./connection.ts";
+import { type Connection, findRepeat, hasRoom } from "./connection.ts";
 import type { DeliverySender } from "./delivery-sender.ts";
 import type { RetainedParts } from "./retained/retained.ts";
 import { stuck, type Waiting } from "./waiting.ts";
@@ -20,7 +20,7 @@ export interface RepeaterParts {
   readonly onVanished: (entry: InFlight) => void;
 }
 
-/** Reads events of one session's window from the store, and delivers them again. */
+/** Delivers events of one session's window again. */
 export class Repeater {
   readonly #parts: RepeaterParts;
 
@@ -28,7 +28,23 @@ export class Repeater {
     this.#parts = parts;
   }
 
-  /** Returns false if the signal aborted before the delivery. */
+  /** Delivers an event of the stream again, unless the peer has it. */
+  giveOfStream(event: Event, connection: Connection, filters: readonly SessionFilter[]): void {
+    const { window, sender } = this.#parts;
+    const entry = findRepeat(connection, window, event.position);
+    if (entry !== undefined) sender.again(event, connection, { entry, filters });
+  }
+
+  /** Gives up events of the stream that the client may no longer receive: the feed leaves them out, so they would take up room until the next connection. */
+  checkRights(connection: Connection): void {
+    const { reads, window, onVanished } = this.#parts;
+    for (const { position, topic } of connection.repeats.values()) {
+      const entry = reads.mayReceive(topic) ? undefined : findRepeat(connection, window, position);
+      if (entry !== undefined) onVanished(entry);
+    }
+  }
+
+  /** Reads an event from the store, and delivers it again. Returns false if the signal aborted before the delivery. */
   async give(
     entry: InFlight,
     { connection, signal }: { readonly connection: Connection; readonly signal: CancelSignal },

@@ -10,14 +10,7 @@ import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import type { SessionId, SessionState, SessionWithFilters, StoredFilter } from "../../ports/session-store.ts";
 import type { ConnectedSession } from "../broker.ts";
 import { indexedUpTo } from "../index-progress.ts";
-import {
-  type Connection,
-  createConnection,
-  findRepeat,
-  hasRoomForShares,
-  heldThrough,
-  rollBackDeliveries,
-} from "./connection.ts";
+import { type Connection, createConnection, hasRoomForShares, heldThrough, rollBackDeliveries } from "./connection.ts";
 import { FilterSet } from "./filter-set.ts";
 import { DeliverySender } from "./delivery-sender.ts";
 import { Memberships } from "./shares/memberships.ts";
@@ -298,6 +291,12 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     if (filters.length > 0) this.#connection?.peer.pass?.(this.#sender.passing(event, filters));
   }
 
+  /** Call it when the client's rights may have changed. */
+  checkRights(): void {
+    this.memberships.checkRights();
+    if (this.#connection !== undefined) this.#loops.repeater.checkRights(this.#connection);
+  }
+
   /** Continues deliveries. Call it when the peer may have room again. */
   wake(): void {
     this.#waiting.wake();
@@ -374,8 +373,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   #give(event: Event, connection: Connection): void {
     const filters = this.#filters.wanting(event);
     if (event.position <= connection.repeatedUpTo) {
-      const entry = findRepeat(connection, this.#window, event.position);
-      if (entry !== undefined) this.#sender.again(event, connection, { entry, filters });
+      this.#loops.repeater.giveOfStream(event, connection, filters);
       return;
     }
     this.#takenUpTo = event.position;
