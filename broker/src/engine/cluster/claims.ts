@@ -1,4 +1,4 @@
-import { BrokerError } from "@stele/wire";
+import { BrokerError, isBrokerError } from "@stele/wire";
 import type { NodeId } from "../../domain/node.ts";
 import type { CallbackSubscription, Subscription, SubscriptionId } from "../../domain/subscription.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -46,7 +46,7 @@ export class Claims implements Ownership {
       await pause(clock, limits.claimPollMs, AbortSignal.any([signal, hint.signal]));
       if (signal.aborted)
         throw new BrokerError("busy", {
-          details: "the node that delivers the subscription did not hand it over in time; retry",
+          details: "this node did not get the subscription in time from the node that delivers it; retry",
         });
     }
   }
@@ -66,12 +66,15 @@ export class Claims implements Ownership {
     throw new BrokerError("storeUnreachable", { details: member.failure ?? "this node has not joined the others" });
   }
 
-  /** Undefined if the call failed and the membership has ended meanwhile. */
+  /**
+   * Undefined if the call failed because the membership has ended meanwhile, or because too many calls waited for the coordinator's few connections: an order
+   * for many subscriptions claims 32 at once.
+   */
   async #tryToClaim(id: SubscriptionId, membership: Membership): Promise<Claim | undefined> {
     try {
       return await this.#options.coordinator.claim(id, membership.nodeId);
     } catch (error) {
-      if (membership.isLive()) throw error;
+      if (membership.isLive() && !isBrokerError(error, "busy")) throw error;
       return undefined;
     }
   }

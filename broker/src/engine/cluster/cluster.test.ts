@@ -1,4 +1,4 @@
-import { type ErrorName, errorCatalogue } from "@stele/wire";
+import { BrokerError, type ErrorName, errorCatalogue } from "@stele/wire";
 import { afterEach, describe, expect, it } from "vitest";
 import type { NodeId } from "../../domain/node.ts";
 import { parseSubscriptionId } from "../../domain/subscription.ts";
@@ -95,6 +95,21 @@ describe("any node serves any call", () => {
     const since = cluster.clock.now();
     await expect(cluster.run(cluster.unSubscribe(1, id))).rejects.toEqual(refusal("busy"));
     expect(cluster.clock.now() - since).toBeLessThan(defaultEngineLimits.claimWaitMs + 100);
+  });
+
+  it("an unsubscribe claims again while the coordinator has no connection free", async () => {
+    await start(2);
+    const id = await cluster.run(cluster.subscribe(0, "a"));
+    const { coordinator } = cluster.shared;
+    const claim = coordinator.claim.bind(coordinator);
+    let refused = 0;
+    coordinator.claim = async (...call) => {
+      refused += 1;
+      if (refused <= 3) throw new BrokerError("busy");
+      return claim(...call);
+    };
+    await cluster.run(cluster.unSubscribe(1, id));
+    expect(await cluster.shared.store.listSubscriptions()).toEqual([]);
   });
 
   it("an unsubscribe for a subscription of a halted node succeeds once that node's membership expires", async () => {

@@ -11,7 +11,7 @@ export interface Ownership {
   owner(): Promise<NodeId | undefined>;
   /**
    * Claims a subscription for this node, and waits until its owner hands it over. Does nothing if the subscription does not exist.
-   * @throws BrokerError 200207; 200300 if the owner does not hand it over in time.
+   * @throws BrokerError 200207; 200300 if this node does not get it in time.
    */
   claim(id: SubscriptionId): Promise<void>;
   /** Whether this node owns a row that was just read. */
