@@ -16,10 +16,10 @@ import { expect } from "vitest";
 import { devKey } from "../../harness/anvil.ts";
 import type { Client } from "../../harness/client.ts";
 
-/** Address of the registry that a broker deploys with the first of anvil's accounts. */
+/** Address of the registry that a broker deploys with anvil's first account. */
 export const registry = getContractAddress({ from: privateKeyToAddress(devKey(0)), nonce: 0n });
 
-/** A batch in the form in which the contract takes it. */
+/** A batch with the fields that the contract's `publish` takes. */
 export interface RawBatch {
   readonly topic: Hex;
   readonly count: number;
@@ -27,7 +27,7 @@ export interface RawBatch {
   readonly events: Hex;
 }
 
-/** The content of an event without extensions, or a whole event. */
+/** An event. A string is the content of an event that has no extensions. */
 export type RawEvent = string | { readonly content: Uint8Array; readonly extensions: readonly [string, string][] };
 
 /** An account outside the broker, which writes to the registry with its own key and without the broker's checks. */
@@ -85,15 +85,15 @@ export function addressOf(name: string): Hex {
 }
 
 /** A valid batch of the topic, with some fields replaced. */
-export function batchOf(topic: string, contents: readonly RawEvent[], forged: Partial<RawBatch> = {}): RawBatch {
-  const events = encodeEvents(
-    contents.map((one) => (typeof one === "string" ? { content: Buffer.from(one), extensions: [] } : one)),
+export function batchOf(topic: string, events: readonly RawEvent[], forged: Partial<RawBatch> = {}): RawBatch {
+  const encoded = encodeEvents(
+    events.map((event) => (typeof event === "string" ? { content: Buffer.from(event), extensions: [] } : event)),
   );
   return {
     topic: addressOf(topic),
-    count: contents.length,
-    eventsRoot: toHex(merkleRoot(events)),
-    events: toHex(events),
+    count: events.length,
+    eventsRoot: toHex(merkleRoot(encoded)),
+    events: toHex(encoded),
     ...forged,
   };
 }
