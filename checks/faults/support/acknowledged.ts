@@ -1,24 +1,24 @@
-/** An event that was acknowledged. */
+/** An event whose publish the broker acknowledged. */
 export interface Acknowledged {
   readonly topic: string;
   readonly eventId: string;
   readonly content: string;
 }
 
-/** What clients knew before a fault. After the fault, tests compare the broker's answers with it. */
+/** What the broker had promised its clients before a fault, and what they had sent. Tests compare the broker's answers after the fault with this. */
 export interface Promised {
   readonly topics: readonly string[];
   readonly events: readonly Acknowledged[];
-  /** The topic of every event that was sent, acknowledged or not, by its content. Contents are unique. */
+  /** Topic by content, of every event that a client sent, acknowledged or not. No two events have the same content. */
   readonly sent: ReadonlyMap<string, string>;
   /** The subscription to every topic, made before the first event. Undefined if the fault came before the broker answered the subscribe call. */
   readonly subscriptionId: string | undefined;
-  /** A subscription to one topic that was made later; undefined if there is none. */
+  /** A subscription to one topic, made after the first events. Undefined if there is none. */
   readonly lateSubscriptionId?: string | undefined;
   /** Identifiers of the events that the broker sent to the receiver of `subscriptionId` before the fault. */
   readonly delivered: ReadonlySet<string>;
-  /** A retained event. If defined, the two sessions of promised-session.ts were created before the first event. */
+  /** A retained event. A test that has one also created the two sessions of promised-session.ts, before the first event. */
   readonly retained?: Acknowledged | undefined;
-  /** Hashes of some blocks before the fault, by block number. */
+  /** Hashes that some blocks had before the fault, by block number. */
   readonly blockHashes: ReadonlyMap<number, string>;
 }
