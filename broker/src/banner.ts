@@ -1,7 +1,7 @@
 import { cryptoInUse } from "@stele/eth/node";
 import { describeDatabase } from "./compose/database.ts";
 import type { ListenerAddress } from "./compose/listen.ts";
-import { openHosts } from "./config/access-conflicts.ts";
+import { exposedHosts } from "./config/access-conflicts.ts";
 import { adminPortOf, servesOperators } from "./config/admin-port.ts";
 import { connectionProtocols, portOf, protocolNames } from "./config/connection-ports.ts";
 import { addressOfNode, isClustered, servesChain } from "./config/derived.ts";
@@ -63,7 +63,7 @@ export function toBanner({ url, listeners, dataDir, groups }: Started, config: C
 function accessRows(config: Config): readonly (readonly [string, string])[] {
   if (config.access !== undefined)
     return [["Access", config.access.tokens.length === 0 ? "by key: stele key create" : "by key or token"]];
-  const hosts = openHosts(config).map((name) => config[name]);
+  const hosts = exposedHosts(config).map((name) => config[name]);
   return hosts.length === 0
     ? []
     : [["Access", `OPEN: whoever reaches ${hosts.join(" or ")} may do everything (--allow-anonymous)`]];

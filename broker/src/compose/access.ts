@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { databaseAddress } from "./database.ts";
-import { openHosts } from "../config/access-conflicts.ts";
+import { exposedHosts } from "../config/access-conflicts.ts";
 import { isClustered } from "../config/derived.ts";
 import { environmentName } from "../config/setting.ts";
 import type { Config } from "../config/settings.ts";
@@ -67,7 +67,7 @@ export function sha256(text: string): string {
 }
 
 function warnOfAnonymous(config: Config, logger: Logger): void {
-  const hosts = openHosts(config).map((name) => config[name]);
+  const hosts = exposedHosts(config).map((name) => config[name]);
   if (hosts.length === 0) return;
   logger.warn("ANYBODY WHO REACHES THIS BROKER MAY DO EVERYTHING", {
     host: hosts.join(", "),

@@ -17,8 +17,8 @@ it("access control is off on loopback, without any setting", () => {
   expect(loaded({})).toMatchObject({ access: undefined, allowAnonymous: false });
 });
 
-const openHosts = ["0.0.0.0", "::", "10.0.0.1", "broker.internal", "127.evil.example"];
-test.each(openHosts)("refuses the host %s without access control or allowAnonymous", (host) => {
+const exposedHosts = ["0.0.0.0", "::", "10.0.0.1", "broker.internal", "127.evil.example"];
+test.each(exposedHosts)("refuses the host %s without access or allowAnonymous", (host) => {
   expect(problemOf({ STELE_HOST: host })).toContain("STELE_ALLOW_ANONYMOUS=true");
   expect(loaded({ STELE_HOST: host, STELE_ALLOW_ANONYMOUS: "true" }).host).toBe(host);
   expect(loaded({ STELE_HOST: host, STELE_ACCESS: "{}" }).access).toEqual({

@@ -66,9 +66,9 @@ function entryConflicts(
   const { transactionBytesMax = batchBytesMin } = group;
   if (transactionBytesMax < batchBytesMin) conflicts.push(tooSmall(`${path}.transactionBytesMax`, batchBytesMin));
   if (group.fees === "zero" && group.feeMaxGwei !== undefined)
-    conflicts.push(`${path}.feeMaxGwei has no effect if "fees" is "zero": set only one of the two`);
+    conflicts.push(`${path}.feeMaxGwei has no effect if "fees" is "zero": remove one of the two`);
   if (group.topicWriters === "everyone" && group.writers.length > 0)
-    conflicts.push(`${path}.writers has no effect if "topicWriters" is "everyone": set only one of the two`);
+    conflicts.push(`${path}.writers has no effect if "topicWriters" is "everyone": remove one of the two`);
   if (group.endpoints !== "embedded") return conflicts;
   const idle = externalFields.filter((name) => group[name] !== undefined);
   return [...conflicts, ...idle.map((name) => `${path}.${name} has no effect on the embedded chain: remove it`)];
