@@ -6,7 +6,7 @@ import { parameterError } from "../shared/failure.ts";
 const plus = 0x2b;
 const space = 0x20;
 
-/** Parameters by name. In a Map no name, such as `__proto__`, has a meaning in JavaScript. */
+/** Parameters by name. A Map, because in an object some names, such as `__proto__`, have a special meaning. */
 export type Parameters = Map<string, string>;
 
 /**
@@ -31,7 +31,10 @@ function addEncodedPair(parameters: Parameters, pair: string): void {
   addParameter(parameters, name, value);
 }
 
-/** A part of a text. Copies a small part of a long text: a subscription keeps its topic and url, which would keep a body of 1 MiB in memory. */
+/**
+ * A part of a text. A slice keeps its whole text in memory, and a subscription keeps slices: its topic and url. So a small part of a long text, such as a
+ * body of 1 MiB, is copied.
+ */
 function cut(text: string, start: number, end: number): string {
   const part = text.slice(start, end);
   return text.length > getQueryBytesMax && part.length < text.length / 2 ? copyOf(part) : part;
@@ -44,7 +47,7 @@ export function addParameter(parameters: Parameters, name: string, value: string
   parameters.set(name, value);
 }
 
-/** Replaces bytes, because `replaceAll` of the text would block the event loop for a tenth of a second if 1 MiB has many pluses. */
+/** Replaces bytes: in a text of 1 MiB with many pluses, `replaceAll` would block the event loop for a tenth of a second. */
 function plusesToSpaces(text: string): string {
   const bytes = Buffer.from(text);
   for (let at = 0; at < bytes.length; at += 1) if (bytes[at] === plus) bytes[at] = space;
@@ -52,8 +55,8 @@ function plusesToSpaces(text: string): string {
 }
 
 /**
- * Decodes the value of the parameter `name`, or a name if that is left out. The error does not quote a value: it may be a secret, or a url with one, and the
- * log has the error.
+ * Decodes the value of the parameter `name`; without `name`, decodes a name. The error does not quote the value, because the broker logs errors, and the value
+ * may be a secret or a url that contains one.
  */
 function decodeComponent(text: string, name?: string): string {
   if (!text.includes("%")) return text;
