@@ -1,4 +1,4 @@
-/** The query of a request target, without its fragment; empty if there is none. It may contain `?` itself (RFC 3986, section 3.4). */
+/** The query of a request target, without the fragment. Empty if the target has no query. A query may contain `?` (RFC 3986, section 3.4). */
 export function findQuery(url: string): string {
   const mark = url.indexOf("?");
   if (mark === -1) return "";
