@@ -6,8 +6,8 @@ interface ListRequest {
   readonly params: { readonly pageIndex: number; readonly pageSize: number };
 }
 
-/** A client of a broker with 250 topics. The caller may not read the first 200, so pages leave them out; `total` is the number that the broker reports. */
-function withTotal(total: number | undefined): Stele {
+/** A client of a broker with 250 topics. The caller may not read the first 200, so the pages omit them. `total` is the number that the broker reports. */
+function createClient(total: number | undefined): Stele {
   return new Stele({
     url: "http://broker.example",
     fetch: async (input, init) => {
@@ -22,13 +22,13 @@ function withTotal(total: number | undefined): Stele {
   });
 }
 
-it("lists all topics although pages before them are empty, because the caller may not read theirs", async () => {
+it("lists the topics that follow empty pages, whose topics the caller may not read", async () => {
   const names: string[] = [];
-  for await (const { topicName } of withTotal(250).topics()) names.push(topicName);
+  for await (const { topicName } of createClient(250).topics()) names.push(topicName);
   expect(names).toHaveLength(50);
   expect(names[0]).toBe("t200");
 });
 
-it("ends after the first page of an answer without a total", async () => {
-  for await (const { topicName } of withTotal(undefined).topics()) expect.unreachable(topicName);
+it("ends after the first page if the answer has no total", async () => {
+  for await (const { topicName } of createClient(undefined).topics()) expect.unreachable(topicName);
 });
