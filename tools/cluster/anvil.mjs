@@ -12,17 +12,18 @@ export const chainFiles = ["chain.json", "chain-genesis-time"];
 export function anvilCommand({ folder, host, port }) {
   const [state, genesisTime] = chainFiles.map((name) => join(folder, name));
   const free = ["--block-base-fee-per-gas", "0", "--gas-price", "0", "--disable-min-priority-fee"];
-  const kept = ["--state", state, "--state-interval", "5", "--prune-history", "128"];
-  const first = ["--timestamp", readGenesisTime(genesisTime)];
-  return { command: anvilFile(), args: ["--host", host, "--port", String(port), ...free, ...kept, ...first] };
+  const saved = ["--state", state, "--state-interval", "5", "--prune-history", "128"];
+  const genesis = ["--timestamp", readGenesisTime(genesisTime)];
+  return { command: anvilFile(), args: ["--host", host, "--port", String(port), ...free, ...saved, ...genesis] };
 }
 
-/** Call it after each start: anvil's clock starts at the time of the first block. */
+/** Sets anvil's clock to the current time. Needed after each start, because anvil's clock starts at the time of the first block. */
 export async function setClock(url) {
-  // Anvil stores the offset to its own clock in whole seconds. If the second ends during the call, anvil's clock is a second behind: set it again.
-  for (let set; set !== nowInSeconds(); ) {
-    set = nowInSeconds();
-    await setTime(url, set);
+  // Anvil stores how far its clock is ahead of the system clock, in whole seconds. If a new second begins during the call,
+  // anvil's clock is a second behind: set it again.
+  for (let seconds; seconds !== nowInSeconds(); ) {
+    seconds = nowInSeconds();
+    await setTime(url, seconds);
   }
 }
 
@@ -33,7 +34,7 @@ async function setTime(url, seconds) {
   if (error !== undefined) throw new Error(`the chain's clock cannot be set: ${error.message}`);
 }
 
-/** Anvil creates a new first block at each start, and does not save the time of that block. With another time, it would be another chain. */
+/** Anvil creates a new first block at each start, and does not save the time of that block. A block with another time has another hash: the chain would be another one. */
 function readGenesisTime(file) {
   if (!existsSync(file)) {
     mkdirSync(dirname(file), { recursive: true });
