@@ -48,9 +48,9 @@ const redeliverMsMax = 30_000;
 /** Lines about delivered dead letters that the log may get at once; one more is allowed each second. */
 const deliveredLinesMax = 20;
 
-/** What an order for the dead letters of one subscription needs. */
+/** The context of an order for the dead letters of one subscription. */
 export interface DeadLetterRun {
-  /** The subscription as it is now: an operator may change it between two attempts. @throws BrokerError 100504, 100507. */
+  /** Reads the subscription again, because an operator may change it between two attempts. @throws BrokerError 100504, 100507. */
   readonly find: () => Promise<CallbackSubscription>;
   readonly group: Group;
   readonly slices: Pauses;
@@ -58,24 +58,24 @@ export interface DeadLetterRun {
 }
 
 interface Redelivery extends DeadLetterRun {
-  /** The same for all dead letters of the order, so that a chain that hangs does not delay each. */
+  /** All attempts of the order share it: it bounds how long a chain that hangs delays the whole order. */
   readonly origins: OriginSource;
 }
 
-/** The result of an order. */
-interface Done extends Pick<DeadLettersResult, "failure"> {
+/** What the order did, without the dead letters that are left. */
+interface RunResult extends Pick<DeadLettersResult, "failure"> {
   /** Number of dead letters that were removed. */
   readonly events: number;
 }
 
 /**
- * Delivers dead letters again, or discards them. It removes a dead letter only after the receiver has accepted the event: if the broker is killed in
- * between, the event is repeated. Any node may carry out the order, because workers do not deliver dead letters. Nodes that share a store mark each dead
- * letter as reserved before its attempt.
+ * Delivers dead letters again, or discards them. Removes a delivered dead letter only after the receiver has accepted its event: if the broker is killed in
+ * between, the next order sends the event again. Any node may carry out an order, because workers do not deliver dead letters. Nodes that share a store
+ * reserve each dead letter before they attempt it.
  */
 export class DeadLetterOrders {
   readonly #options: DeadLetterOrdersOptions;
-  /** Subscriptions with a running order of this node: two orders at once would send the same event twice. */
+  /** Subscriptions for which this node runs an order. Two orders at once would send the same event twice. */
   readonly #running = new Set<SubscriptionId>();
   readonly #deliveredLog: BoundedLog;
 
@@ -84,17 +84,18 @@ export class DeadLetterOrders {
     this.#deliveredLog = new BoundedLog({ ...options, lines: { atOnce: deliveredLinesMax, perSecond: 1 } });
   }
 
-  /** Number of dead letters that an order concerns. @throws BrokerError as {@link carryOut}. */
+  /** Number of dead letters that an order concerns. @throws BrokerError 100300 to 100303 for the event. */
   async count(id: SubscriptionId, order: DeadLetterOrder): Promise<number> {
     return (await this.#listDue(id, order)).length;
   }
 
   /**
-   * @throws BrokerError 100300 to 100303 for the event; 100702 if the owner may no longer receive it; 100507, also while another node delivers the same dead
-   * letters, or while this node runs another order for the subscription: a queue would fill with orders that wait for one receiver.
+   * Refuses a second order while one runs, because a queue would fill with orders that wait for one receiver.
+   * @throws BrokerError 100300 to 100303 for the event; 100702 if the owner may no longer receive it; 100507 if deliveries are paused, or while this node runs
+   * another order for the subscription, or another node delivers the same dead letters; as `run.find`.
    */
   async carryOut(id: SubscriptionId, order: DeadLetterOrder, run: DeadLetterRun): Promise<OrderResult> {
-    if (this.#running.has(id)) throw anotherRuns();
+    if (this.#running.has(id)) throw anotherOrderRuns();
     this.#running.add(id);
     try {
       const due = await this.#listDue(id, order);
@@ -106,9 +107,9 @@ export class DeadLetterOrders {
     }
   }
 
-  async #discard(id: SubscriptionId, due: readonly DeadLetter[]): Promise<Done> {
-    const reservation = await this.#findReservation();
-    if (reservation !== undefined && (await this.#isAnyReserved(due, reservation))) throw anotherRuns();
+  async #discard(id: SubscriptionId, due: readonly DeadLetter[]): Promise<RunResult> {
+    const reservation = await this.#ownReservation();
+    if (reservation !== undefined && (await this.#isAnyReserved(due, reservation))) throw anotherOrderRuns();
     const events = await this.#options.store.deadLetters.remove(due);
     this.#options.metrics.deadLetters("discarded", events);
     const [first] = due;
@@ -118,10 +119,10 @@ export class DeadLetterOrders {
   }
 
   /**
-   * Delivers in order of position. After an event that fails it tries the next one, unless the receiver is gone or asks for a pause. It stops at an event
-   * that another node has reserved, so that the events stay in order, and at one that was removed or changed meanwhile.
+   * Attempts the dead letters in order of position. After a failed attempt it tries the next dead letter, unless the receiver is gone or asks for a delay. It
+   * stops at a dead letter that another node has reserved, to keep the order, and at one that was removed or changed meanwhile.
    */
-  async #redeliver(due: readonly DeadLetter[], run: DeadLetterRun): Promise<Done> {
+  async #redeliver(due: readonly DeadLetter[], run: DeadLetterRun): Promise<RunResult> {
     const { clock } = this.#options;
     using stopping = new Deadline(clock, redeliverMsMax, run.signals.stopping);
     using aborting = new Deadline(clock, redeliverMsMax, run.signals.aborting);
@@ -133,21 +134,21 @@ export class DeadLetterOrders {
       try {
         await run.slices.pause();
         const reserved = await this.#reserve(letter);
-        if (reserved === "by another" && letter === due[0]) throw anotherRuns();
+        if (reserved === "by another" && letter === due[0]) throw anotherOrderRuns();
         if (typeof reserved === "string") break;
         const outcome = await this.#attempt(reserved, { ...run, signals, origins }).catch((error: unknown) =>
-          this.#giveBack(letter, reserved).then(() => Promise.reject(error)),
+          this.#undoReservation(letter, reserved).then(() => Promise.reject(error)),
         );
         if (outcome.status === "accepted") {
-          events += await this.#delivered(reserved);
+          events += await this.#recordDelivered(reserved);
           continue;
         }
         if (outcome.status === "withheld" || signals.aborting.aborted) {
-          await this.#giveBack(letter, reserved);
+          await this.#undoReservation(letter, reserved);
           break;
         }
         failure = { eventId: letter.eventId, reason: outcome.reason };
-        await this.#failed(letter, { reserved, reason: outcome.reason });
+        await this.#recordFailed(letter, { reserved, reason: outcome.reason });
         if (outcome.status === "gone" || outcome.retryAfterMs !== undefined) break;
       } catch (error) {
         // The answer, and the audit log, must tell what was delivered and removed.
@@ -166,9 +167,9 @@ export class DeadLetterOrders {
     return nodes.some(({ id }) => reserving.has(id));
   }
 
-  /** `gone`: the dead letter was removed or changed meanwhile. A single node marks nothing: `#running` already prevents a second order. */
+  /** `gone`: the dead letter was removed or changed meanwhile. A single node reserves nothing: `#running` already prevents a second order. */
   async #reserve(letter: DeadLetter): Promise<DeadLetter | "by another" | "gone"> {
-    const reservation = await this.#findReservation();
+    const reservation = await this.#ownReservation();
     if (reservation === undefined) return letter;
     if (await this.#isAnyReserved([letter], reservation)) return "by another";
     const { deadLetters } = this.#options.store;
@@ -178,51 +179,54 @@ export class DeadLetterOrders {
     return found !== undefined && findReservingNode(found, reservation) !== undefined ? "by another" : "gone";
   }
 
-  /** Undefined for a single node. @throws BrokerError 200207. */
-  async #findReservation(): Promise<Reservation | undefined> {
+  /** The reservation that this node would make now. Undefined for a single node. @throws BrokerError 200207. */
+  async #ownReservation(): Promise<Reservation | undefined> {
     const { ownership, clock } = this.#options;
     const nodeId = await ownership.owner();
     return nodeId && { nodeId, now: clock.now() };
   }
 
-  /** Restores the dead letter to its state before the reservation: the broker does not know whether the receiver has the event. */
-  async #giveBack(letter: DeadLetter, reserved: DeadLetter): Promise<void> {
+  /** Restores the dead letter without counting an attempt: the node made none, or does not know whether the receiver has the event. */
+  async #undoReservation(letter: DeadLetter, reserved: DeadLetter): Promise<void> {
     if (reserved !== letter) await this.#options.store.deadLetters.replace(reserved, letter);
   }
 
   async #attempt(letter: DeadLetter, { find, group, signals, origins }: Redelivery): Promise<AttemptOutcome> {
     const { access, events, eventIds } = this.#options;
-    const known = await find();
-    if (!(await this.#isKept(letter))) return { status: "withheld" }; // A rollback took its event away, too.
-    this.#checkRight(known, letter);
+    const before = await find();
+    if (!(await this.#isUnchanged(letter))) return { status: "withheld" }; // After a rollback, the event is missing too.
+    this.#checkMayDeliver(before, letter);
     const event = await events.get(group, letter.eventId);
-    const found = isCloudEvent(known.delivery.options)
+    const eventOrigins = isCloudEvent(before.delivery.options)
       ? [origins.find(event) ?? (await origins.load(event, signals.stopping))]
       : undefined;
     await access.callbackTurnOf(known)(signals.stopping);
-    const subscription = await find(); // Both again: the waits may have taken long.
-    if (!(await this.#isKept(letter))) return { status: "withheld" };
-    // Changed to CloudEvents during the waits: they need an origin, which takes another wait.
-    if (found === undefined && isCloudEvent(subscription.delivery.options)) return { status: "withheld" };
+    const subscription = await find(); // Reads and checks again, because the waits may have been long.
+    if (!(await this.#isUnchanged(letter))) return { status: "withheld" };
+    // The subscription changed to CloudEvents during the waits. A CloudEvent needs its origin, and loading it would be another wait.
+    if (eventOrigins === undefined && isCloudEvent(subscription.delivery.options)) return { status: "withheld" };
     const addressee = { target: toTarget(subscription), eventIds, names: access.namesFor(subscription) };
     const mayStart = (): boolean => access.mayDeliver(subscription) && access.receiverOf(subscription)(letter.topic);
-    return attempt(this.#options, toNotification(addressee, [event], found), { ...signals, mayStart });
+    return attempt(this.#options, toNotification(addressee, [event], eventOrigins), { ...signals, mayStart });
   }
 
-  /** False after a replay or a rollback, which deliver the event in order, and after the subscription was removed, even if it was made again. */
-  async #isKept(letter: DeadLetter): Promise<boolean> {
+  /**
+   * Whether the store still has the dead letter, unchanged. A replay and a rollback remove it, because the worker then delivers the event in order. The removal of
+   * the subscription removes it too, even if a client creates the subscription again.
+   */
+  async #isUnchanged(letter: DeadLetter): Promise<boolean> {
     const found = await this.#options.store.deadLetters.find(letter.subscriptionId, letter.eventId);
     return found !== undefined && isSameLetter(found, letter);
   }
 
-  #checkRight(subscription: CallbackSubscription, { topic }: DeadLetter): void {
+  #checkMayDeliver(subscription: CallbackSubscription, { topic }: DeadLetter): void {
     const { access, deliveries } = this.#options;
     if (deliveries === "paused") throw deliveriesPaused();
     if (access.mayDeliver(subscription) && access.receiverOf(subscription)(topic)) return;
-    throw new BrokerError("accessDenied", { details: `the owner may not receive ${quote(topic)} any more` });
+    throw new BrokerError("accessDenied", { details: `the owner may no longer receive ${quote(topic)}` });
   }
 
-  async #delivered(letter: DeadLetter): Promise<number> {
+  async #recordDelivered(letter: DeadLetter): Promise<number> {
     const { store, metrics } = this.#options;
     const count = await store.deadLetters.remove([letter]);
     metrics.deadLetters("delivered", count);
@@ -231,13 +235,13 @@ export class DeadLetterOrders {
     return count;
   }
 
-  async #failed(letter: DeadLetter, { reserved, reason }: { readonly reserved: DeadLetter; readonly reason: string }) {
+  async #recordFailed(letter: DeadLetter, { reserved, reason }: { readonly reserved: DeadLetter; readonly reason: string }) {
     const { store, clock } = this.#options;
     const next = { attempts: letter.attempts + 1, reason: toLetterReason(reason), failedAt: clock.now() };
     await store.deadLetters.replace(reserved, next);
   }
 
-  /** Stores the events that this node's workers have skipped so far, then lists the dead letters of the order. */
+  /** Stores the dead letters that this node's workers have not written yet, then lists those of the order. */
   async #listDue(id: SubscriptionId, { eventId: text }: DeadLetterOrder): Promise<readonly DeadLetter[]> {
     const { store, progressWriter } = this.#options;
     await progressWriter.flush();
@@ -245,7 +249,7 @@ export class DeadLetterOrders {
     const eventId = formatEventId(parseEventId(text));
     const found = await store.deadLetters.find(id, eventId);
     if (found !== undefined) return [found];
-    throw new BrokerError("eventNotExist", { details: `${quote(id)} has no dead letter of ${quote(text)}` });
+    throw new BrokerError("eventNotExist", { details: `${quote(id)} has no dead letter for the event ${quote(text)}` });
   }
 }
 
@@ -254,7 +258,7 @@ export function deliveriesPaused(): BrokerError {
   return new BrokerError("subscriptionHeld", { details: "deliveries are paused at this node" });
 }
 
-function anotherRuns(): BrokerError {
-  const details = "another order for the subscription's dead letters runs: try again when it has ended";
+function anotherOrderRuns(): BrokerError {
+  const details = "another order for the subscription's dead letters is running: try again when it has ended";
   return new BrokerError("subscriptionHeld", { details });
 }
