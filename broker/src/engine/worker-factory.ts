@@ -11,7 +11,7 @@ import { DeliveryWorker, type DeliveryWorkerOptions } from "./deliver/delivery-w
 import type { WorkerFactory } from "./deliver/delivery-workers.ts";
 import { SharedEventsAhead } from "./deliver/events-ahead.ts";
 
-/** Lines about skipped events of one group that the log may get at once; one more is allowed each second. */
+/** Maximum number of log lines about skipped events of one group in a burst; each second allows one more. */
 const skippedLinesMax = 20;
 
 export interface WorkerFactoryOptions extends Omit<DeliveryWorkerOptions, "skippedLog" | "sharedEventsAhead"> {

@@ -4,7 +4,7 @@ import type { LogFields, Logger } from "./logger.ts";
 export interface BoundedLogOptions {
   readonly logger: Pick<Logger, "info" | "warn">;
   readonly clock: { monotonic(): number };
-  /** Lines that may come at once, and each second. */
+  /** Lines that may come in a burst, and further lines that each second allows. */
   readonly lines: AllowanceSize;
 }
 

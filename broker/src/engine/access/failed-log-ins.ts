@@ -26,7 +26,7 @@ const heldMax = 2_000;
 export const floodConnectionsMax = 100;
 /** Maximum number of cached addresses; one more replaces the address whose last failed log-in is oldest. */
 export const addressesMax = 10_000;
-/** Number of log lines about failed log-ins that may come at once; each second allows one more. */
+/** Maximum number of log lines about failed log-ins in a burst; each second allows one more. */
 const linesMax = 20;
 
 interface Address {

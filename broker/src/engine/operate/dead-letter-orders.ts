@@ -45,7 +45,7 @@ export interface DeadLetterOrdersOptions
 /** How long one order makes attempts, in milliseconds. The remaining dead letters wait for another order. */
 const redeliverMsMax = 30_000;
 
-/** Lines about delivered dead letters that the log may get at once; one more is allowed each second. */
+/** Maximum number of log lines about delivered dead letters in a burst; each second allows one more. */
 const deliveredLinesMax = 20;
 
 /** The context of an order for the dead letters of one subscription. */

@@ -2,9 +2,9 @@ import { BrokerError, errorCatalogue, toBrokerError } from "@stele/wire";
 import { BoundedLog } from "../../lib/bounded-log.ts";
 import type { Logger } from "../../lib/logger.ts";
 
-/** Lines about failed transactions that may come at once: busy publishers cause one after another while the chain refuses transactions. */
+/** Maximum number of log lines about failed transactions in a burst: busy publishers cause one after another while the chain refuses transactions. */
 const failedLinesMax = 100;
-/** Further lines about failed transactions, per second. */
+/** Number of further lines about failed transactions that each second allows. */
 const failedLinesPerSecondMax = 1;
 const failedTransactions = new WeakMap<Logger, BoundedLog>();
 

@@ -28,14 +28,14 @@ export const closeGraceMs = 1_000;
 /** How often the certificate files are reloaded. A renewed certificate serves new connections from then on. */
 export const certificateReloadMs = 60_000;
 
-/** Lines about ended and refused connections that the log of one protocol may get at once. */
+/** Maximum number of log lines about ended and refused connections of one protocol in a burst. */
 export const connectionLinesMax = 100;
 
-/** Further such lines each second. The next line has the number of those that were left out. */
+/** Number of further such lines that each second allows. The next line has the number of omitted lines. */
 export const connectionLinesPerSecondMax = 10;
 
-/** Lines about one kind of event, such as a connection over the limit, that the log of one protocol may get at once. */
+/** Maximum number of log lines about one kind of event of one protocol, such as a connection over the limit, in a burst. */
 export const repeatedLinesMax = 1;
 
-/** Further such lines each second. The next line has the number of those that were left out. */
+/** Number of further such lines that each second allows. The next line has the number of omitted lines. */
 export const repeatedLinesPerSecondMax = 1;

@@ -29,9 +29,9 @@ export interface TransmitterOptions {
 /** Refusals that name the size, the gas or the fee for the gas. Chain nodes check these before anything else. */
 const sizeRefusals: ReadonlySet<RpcFailure["kind"]> = new Set(["too-large", "gas-too-low", "fee-capped"]);
 
-/** Lines about refused transactions that may come at once: busy publishers cause one after another while the signer has no funds. */
+/** Maximum number of log lines about refused transactions in a burst: busy publishers cause one after another while the signer has no funds. */
 const refusedLinesMax = 100;
-/** Further lines about refused transactions, per second. */
+/** Number of further lines about refused transactions that each second allows. */
 const refusedLinesPerSecondMax = 1;
 
 /** Signs transactions and sends each to the endpoint once the journal has it. */
