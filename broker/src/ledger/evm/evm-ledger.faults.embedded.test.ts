@@ -137,7 +137,7 @@ describe("append", () => {
     );
   });
 
-  test("append fails with 200201 if no send gets an answer; its event is committed later, before the event of the next call", async () => {
+  test("append fails with 200201 if the endpoint answers no send; once it answers, the ledger commits that event before the next one", async () => {
     await withLedger(
       async (ledger, append) => {
         provider.current = first(Number.POSITIVE_INFINITY, "eth_sendRawTransaction", async () => {
