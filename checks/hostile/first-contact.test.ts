@@ -131,8 +131,8 @@ describe("a data folder with a missing part", () => {
   });
 });
 
-describe("a copy that is started with --deliveries paused", () => {
-  it("a copy with paused deliveries calls no receiver, serves everything else, and continues from its cursors once deliveries are active", async () => {
+describe("a copied data folder", () => {
+  it("a broker on a copied data folder with --deliveries paused serves clients but calls no receiver; restarted without it, it delivers from its cursors on", async () => {
     using folder = createTempFolder();
     await using receiver = await startReceiver();
     const original = join(folder.path, "original");
