@@ -125,7 +125,7 @@ describe.each([4, 5] as const)("a client of level %s", (version) => {
   });
 });
 
-it("asks a client of 5.0 to release a QoS 2 message that it may have, and that its new connection is too small for", async () => {
+it("sends PUBREL, not PUBLISH, for a QoS 2 message that a client of MQTT 5.0 may have, if it exceeds the Maximum Packet Size of its new connection", async () => {
   const kept = { clientId: "kept", clean: false, properties: { sessionExpiryInterval: 60 } };
   const first = await RawClient.connect(world.port, 5, kept);
   first.send(subscription("a", 2));
