@@ -97,7 +97,7 @@ it("a broker fails, and names the remedy, when the file of keys is damaged while
   server = undefined;
 });
 
-it("a stop says that the data folder was taken away, although something else failed first", async () => {
+it("stop rejects with LostFileError if the data folder was moved, even if something else failed first", async () => {
   const { failure } = await start([{ id: "1", endpoints: "embedded" }], { STELE_ACCESS: "{}" });
   const keys = join(folder, "data", "keys.sqlite");
   writeFileSync(keys, readFileSync(keys).fill(0xff));
@@ -110,12 +110,12 @@ it("a stop says that the data folder was taken away, although something else fai
   server = undefined;
 });
 
-it("a broker whose data folder was taken away fails with that, although it could not write a block first", async () => {
+it("a broker whose data folder was moved fails with LostFileError, even if writing a block failed first", async () => {
   const groups = [{ id: "1", endpoints: "embedded" }];
   await (await start(groups)).stop();
   const { failure } = await start(groups, { STELE_SHUTDOWN_DEADLINE_MS: "1000" });
   renameSync(join(folder, "data"), join(folder, "away"));
-  const opened = call("/rest/open?topic=a").catch(() => {}); // Writes this broker's first block, and is cut off by the stop.
+  const opened = call("/rest/open?topic=a").catch(() => {}); // Makes this broker write its first block. The stop cuts it off.
   expect(await failure).toMatchObject({ name: "LostFileError" });
   await expect(server?.stop()).rejects.toMatchObject({ name: "LostFileError" });
   server = undefined;
