@@ -180,7 +180,7 @@ describe("a subscription identifier", () => {
 });
 
 describe("acknowledgements", () => {
-  it("are expected as the newest attach says, even after a restart", async () => {
+  it("are expected only if the newest attach asks for them, even after a restart", async () => {
     for (const acknowledges of [false, true, true, false]) {
       const next = new RejectingPeer();
       const attachment = await attach({ acknowledges, filters: ["a", "b"] }, {}, next);
@@ -218,7 +218,7 @@ describe("acknowledgements", () => {
     expect(attachment.session.acknowledge(peer.ticketOf(1))).toBe(true);
   });
 
-  it("are awaited for at most windowMax events, and the client can change that number", async () => {
+  it("are outstanding for at most windowMax events, and resize changes that number", async () => {
     const attachment = await attach({}, { windowMax: 1 });
     await engine.publishMany("a", 3);
     expect(peer.sequences).toEqual([1]);
