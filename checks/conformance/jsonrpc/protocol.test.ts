@@ -94,7 +94,7 @@ describe("JSON-RPC 2.0, 4 Request object", () => {
     expect(await ask({ ...exist, id: null })).toEqual({ jsonrpc: "2.0", id: null, result: "false" });
   });
 
-  it("an id of another type is an invalid request, answered with a Null id", async () => {
+  it("an id that is not a String, a Number or Null returns -32600 with a Null id", async () => {
     for (const id of [true, [1], { a: 1 }]) expectError(await ask({ ...exist, id }), -32600, null);
   });
 
