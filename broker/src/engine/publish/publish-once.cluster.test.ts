@@ -163,7 +163,7 @@ it("a publish that the chain refused while the store was away succeeds at anothe
   await expectRepeatable(refused);
 });
 
-it("a publish that its node began while it had no membership succeeds at another node", async () => {
+it("a publish that fails because its node is no member succeeds at another node", async () => {
   await startWarm();
   const { gate } = cluster.node(0);
   gate.cut("refused");
@@ -174,7 +174,7 @@ it("a publish that its node began while it had no membership succeeds at another
   await expectRepeatable(refused);
 });
 
-it("a publish whose node lost its membership before the ledger sent it is refused with 200207, and succeeds at another node", async () => {
+it("a node that loses its membership before its ledger sends a publish refuses it with 200207, and another node accepts it", async () => {
   let isSlow = false;
   const toLedger = (ledger: Ledger, index: number): Ledger => {
     const append = ledger.append.bind(ledger);
