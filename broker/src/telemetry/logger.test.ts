@@ -41,7 +41,7 @@ test.each([
   expect(lines.map((line) => /"level":"(\w+)"/.exec(line)?.[1])).toEqual(shown);
 });
 
-test("format text prints a line with its fields, and a stack below it", () => {
+test("the text format writes the fields on the line, and the stack of an error below it", () => {
   const { lines, logger } = record({ level: "info", format: "text" });
   logger.info("event published", { topic: "a b", count: 3 });
   logger.error("delivery failed", { error: new Error("no route") });
@@ -59,7 +59,7 @@ test("keeps a field with a line break on one line of JSON", () => {
   expect(lines[0]?.indexOf("\n")).toBe((lines[0]?.length ?? 0) - 1);
 });
 
-test("format text lets no text of others move the cursor or imitate a line", () => {
+test("in the text format, no value from a client can move the cursor or imitate a line", () => {
   const { lines, logger } = record({ level: "info", format: "text" });
   const forged = "2026-11-22T10:21:07.031Z info  log-in";
   logger.info("MQTT connection refused", { clientId: `a\u009b2J\u2028${forged}` });
