@@ -155,14 +155,14 @@ async function expectRefused(visitor: LogInVisitor, callback: string, page: { re
 }
 
 describe("a log-in is refused", () => {
-  it("a log-in is refused with a state other than its own", async () => {
+  it("a log-in is refused if the callback has another state", async () => {
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor);
     callback.searchParams.set("state", "x".repeat(43));
     await expectRefused(visitor, callback.href, { reason: /the answer is of another log-in/ });
   });
 
-  it("a log-in is refused with the answer of another log-in, and the waiting log-in can still finish", async () => {
+  it("a log-in is refused if the callback answers another log-in, and the waiting log-in can still finish", async () => {
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor);
     for (const query of ["", "?error=access_denied", `?code=c&state=${"x".repeat(43)}`]) {
@@ -171,7 +171,7 @@ describe("a log-in is refused", () => {
     expect((await visitor.ask(callback.href)).status).toBe(303);
   });
 
-  it("a log-in is refused with the answer to another browser's log-in", async () => {
+  it("a log-in is refused if the callback answers the log-in of another browser", async () => {
     const callback = await reachCallback(new LogInVisitor());
     await expectRefused(new LogInVisitor(), callback.href, { reason: /No log-in of this browser waits/ });
     const other = new LogInVisitor();
@@ -179,7 +179,7 @@ describe("a log-in is refused", () => {
     await expectRefused(other, callback.href, { reason: /the answer is of another log-in/ });
   });
 
-  it("a log-in is refused with a used code, even if the cookie of the flow comes with the code", async () => {
+  it("a log-in is refused if its code was used before, even if the browser sends the flow cookie again", async () => {
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor);
     const flow = visitor.jars.get(brokerHost)?.get(flowCookie) ?? "";
@@ -193,7 +193,7 @@ describe("a log-in is refused", () => {
     );
   });
 
-  it("a log-in is refused with a code that was requested with another verifier", async () => {
+  it("a log-in is refused if its code was requested with another verifier", async () => {
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor, ({ searchParams }) =>
       searchParams.set("code_challenge", "x".repeat(43)),
@@ -203,13 +203,13 @@ describe("a log-in is refused", () => {
     });
   });
 
-  it("a log-in is refused with an ID token for another nonce", async () => {
+  it("a log-in is refused if the ID token has another nonce", async () => {
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor, ({ searchParams }) => searchParams.set("nonce", "another"));
     await expectRefused(visitor, callback.href, { reason: /the ID token is of another log-in: nonce/ });
   });
 
-  it("a log-in is refused with the answer of another issuer", async () => {
+  it("a log-in is refused if another issuer answers", async () => {
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor);
     expect(callback.searchParams.get("iss")).toBe(world.provider.issuer);
@@ -225,7 +225,7 @@ describe("a log-in is refused", () => {
     });
   });
 
-  it("a log-in is refused with a token for another audience, and the log says why", async () => {
+  it("a log-in is refused if the token is for another audience, and the log says why", async () => {
     world.provider.audience = "somebody else";
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor);
@@ -236,7 +236,7 @@ describe("a log-in is refused", () => {
     expect(world.broker.stdout()).toContain("the token is for another audience");
   });
 
-  it("a log-in is refused with a token too long for a cookie", async () => {
+  it("a log-in is refused if the token is too long for a cookie", async () => {
     world.provider.claims = { groups: "x".repeat(4096) };
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor);
@@ -265,7 +265,7 @@ describe("a log-in is refused", () => {
   );
 
   it.each(["", "x", "W10", Buffer.from('["acme",1,2,3,4]').toString("base64url"), "%%%", "e30"])(
-    "a log-in is refused with %j as the value of the flow cookie",
+    "a log-in is refused if the flow cookie is %j",
     async (flow) => {
       const visitor = new LogInVisitor();
       const callback = await reachCallback(visitor);
