@@ -168,7 +168,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     expect(await coordinator.balance(a)).toMatchObject(nothing);
   });
 
-  it("one of the next five calls of balance corrects an imbalance that arises while the nodes are unchanged", async () => {
+  it("balance assigns a new subscription by its fifth call, although no node has joined or left", async () => {
     const coordinator = await joined();
     await coordinator.balance(a);
     await insertOne();
