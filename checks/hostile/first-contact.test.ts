@@ -132,7 +132,7 @@ describe("a data folder with a missing part", () => {
 });
 
 describe("a copied data folder", () => {
-  it("a broker on a copied data folder with --deliveries paused serves clients but calls no receiver; restarted without it, it delivers from its cursors on", async () => {
+  it("a broker on a copied data folder with --deliveries paused serves clients but calls no receiver; restarted without the option, it delivers every event after its cursors", async () => {
     using folder = createTempFolder();
     await using receiver = await startReceiver();
     const original = join(folder.path, "original");
