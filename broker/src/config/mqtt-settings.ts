@@ -68,7 +68,7 @@ export const mqttSettings = {
   mqttReceiveMax: integer({
     section,
     description:
-      "Publishes with QoS 1 and 2 that one connection may have in flight (Receive Maximum). The broker disconnects a client that sends more, with 0x93. A client of 3.1.1 cannot know this limit: the broker reads no more from it while this many are unanswered.",
+      "Publishes with QoS 1 and 2 that one connection may have in flight (Receive Maximum). The broker disconnects a client that sends more, with 0x93. An MQTT 3.1.1 client cannot know this limit: the broker reads no more from it while this many are unanswered.",
     default: 1_000,
     unit: "publishes",
     min: 1,

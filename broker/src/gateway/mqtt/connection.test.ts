@@ -125,7 +125,7 @@ describe.each([4, 5] as const)("a client of level %s", (version) => {
   });
 });
 
-it("sends PUBREL, not PUBLISH, for a QoS 2 message that a client of MQTT 5.0 may have, if it exceeds the Maximum Packet Size of its new connection", async () => {
+it("sends an MQTT 5.0 client PUBREL for an unanswered QoS 2 message that exceeds the Maximum Packet Size of its new connection", async () => {
   const kept = { clientId: "kept", clean: false, properties: { sessionExpiryInterval: 60 } };
   const first = await RawClient.connect(world.port, 5, kept);
   first.send(subscription("a", 2));
@@ -142,7 +142,7 @@ it("sends PUBREL, not PUBLISH, for a QoS 2 message that a client of MQTT 5.0 may
 });
 
 describe("a refused publish", () => {
-  it("gives a client of 5.0 the catalogue's code in the reason string", async () => {
+  it("gives an MQTT 5.0 client the catalogue's code in the reason string", async () => {
     const client = await RawClient.connect(world.port, 5);
     client.send(publication("ümlaut"));
     const answer = await client.next("puback");
@@ -150,7 +150,7 @@ describe("a refused publish", () => {
     expect(answer.properties?.reasonString).toMatch(/^100106 /);
   });
 
-  it("closes the connection of a client of 3.1.1, and is never acknowledged", async () => {
+  it("closes the connection of an MQTT 3.1.1 client, and is never acknowledged", async () => {
     const client = await RawClient.connect(world.port, 4);
     client.send(publication("ümlaut"));
     await client.closed;

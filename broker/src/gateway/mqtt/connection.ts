@@ -360,7 +360,7 @@ export class Connection {
     this.#disconnect(reasonCode);
   }
 
-  /** Sends the reason to a client of 5.0 whose CONNECT was accepted, and closes. */
+  /** Sends the reason to an MQTT 5.0 client whose CONNECT was accepted, and closes. */
   #disconnect(reasonCode: number): void {
     this.#parts.metrics.answered("disconnect", reasonCode);
     if (this.#opened?.version === 5) this.#write(encodeReasoned("disconnect", reasonCode));

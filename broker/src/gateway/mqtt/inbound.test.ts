@@ -182,7 +182,7 @@ it("counts publishes of QoS 1 against Receive Maximum until they are answered", 
 });
 
 it.each([1, 2] as const)(
-  "makes a client of 3.1.1 wait until fewer of its publishes of QoS %s are unanswered",
+  "makes an MQTT 3.1.1 client wait until fewer of its publishes of QoS %s are unanswered",
   async (qos) => {
     const inbound = connect(createSession(), {}, { knowsReceiveMax: false }); // It does not know Receive Maximum.
     const take = (id: number) => inbound.take({ ...packet(id, `${id}`), qos, isDuplicate: false });

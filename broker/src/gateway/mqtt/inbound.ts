@@ -32,7 +32,7 @@ export interface InboundParts {
   readonly session: ConnectedSession;
   readonly groupId: string | undefined;
   readonly settings: Pick<MqttSettings, "extensionPrefix" | "receiveMax" | "topicAliasMax" | "qos0">;
-  /** Whether the client knows Receive Maximum. A client of 3.1.1 does not: the broker makes it wait. */
+  /** Whether the client knows Receive Maximum. An MQTT 3.1.1 client does not: the broker makes it wait. */
   readonly knowsReceiveMax: boolean;
   /** Called once for each publish, in order of arrival ([MQTT-4.6.0-2], [MQTT-4.6.0-3]). */
   readonly onAnswer: (answer: Answer) => void;
@@ -302,7 +302,7 @@ export class Inbound {
     this.#reported = undefined;
   }
 
-  /** A client of 5.0 never repeats a publish that was refused. So one that only this node cannot take now ends the connection: the client repeats it later. */
+  /** An MQTT 5.0 client never repeats a publish that was refused. So one that only this node cannot take now ends the connection: the client repeats it later. */
   #answer({ packetId, qos }: Pending, outcome: PublishOutcome): void {
     const { knowsReceiveMax, onAnswer, onUnknown } = this.#parts;
     this.#credit?.resolve();

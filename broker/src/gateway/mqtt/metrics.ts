@@ -1,6 +1,6 @@
 /** Metrics of MQTT. Labels take few values: kinds of packets and reason codes of the standard. */
 export interface MqttMetrics {
-  /** The broker answered a client, or ended its connection. The codes are those of 5.0, also for clients of 3.1.1. */
+  /** The broker answered a client, or ended its connection. The codes are those of MQTT 5.0, for MQTT 3.1.1 clients too. */
   answered(packet: "connack" | "puback" | "pubrec" | "suback" | "disconnect", reasonCode: number): void;
   /** A publish of QoS 0 was refused; MQTT has no answer to tell its client. */
   publishLost(): void;

@@ -24,7 +24,7 @@ export const reason = {
   retainNotSupported: 0x9a,
 } as const;
 
-/** Reason codes of the DISCONNECT that a client of 5.0 gets when its session ends its connection. */
+/** Reason codes of the DISCONNECT that an MQTT 5.0 client gets when its session ends its connection. */
 export const endReasonCodes: Readonly<Record<EndReason, number>> = {
   "taken-over": reason.sessionTakenOver,
   removed: reason.unspecified,

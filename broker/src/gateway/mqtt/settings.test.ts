@@ -16,7 +16,7 @@ async function start(settings: Partial<MqttSettings>): Promise<number> {
   return world.port;
 }
 
-/** The properties of the CONNACK to a client of 5.0. */
+/** The properties of the CONNACK to an MQTT 5.0 client. */
 async function connackOf(settings: Partial<MqttSettings>, keepalive: number) {
   const client = await RawClient.open(await start(settings), 5);
   client.send({ cmd: "connect", clientId: "raw", clean: true, keepalive });
@@ -27,7 +27,7 @@ function publication(messageId: number, qos: 1 | 2) {
   return { cmd: "publish", topic: "a", payload: "x", qos, messageId };
 }
 
-it("tells a client of 5.0 its limits in CONNACK", async () => {
+it("tells an MQTT 5.0 client its limits in CONNACK", async () => {
   const properties = await connackOf({ receiveMax: 20, topicAliasMax: 2, packetBytesMax: 65_000 }, 30);
   expect(properties).toMatchObject({ receiveMaximum: 20, topicAliasMaximum: 2, maximumPacketSize: 65_000 });
   expect(properties).not.toHaveProperty("serverKeepAlive");
