@@ -10,7 +10,7 @@ import { until } from "../harness/until.ts";
 const topic = "lost/a";
 const gone = /^stele: \S+(chain|store)\.sqlite was moved, deleted or replaced while the broker had it open/m;
 
-describe("a data folder that is taken away from a running broker", () => {
+describe("a data folder that is moved or deleted while the broker runs", () => {
   it("the broker ends and says so; moved back, the folder has every acknowledged event", async () => {
     using folder = createTempFolder();
     const [dataDir, away] = [join(folder.path, "data"), join(folder.path, "away")];

@@ -78,7 +78,7 @@ it("the unit lets the broker list the addresses of its machine, which it compare
   expect(families.split(" ")).toEqual(expect.arrayContaining(["AF_INET", "AF_INET6", "AF_UNIX", "AF_NETLINK"]));
 });
 
-it("systemd does not start a broker again whose settings are refused, or whose data folder was taken away", () => {
+it("systemd does not restart a broker whose settings are refused, or whose data folder was moved or deleted", () => {
   expect(read("stele.service")).toMatch(/^RestartPreventExitStatus=2 3$/m);
 });
 
