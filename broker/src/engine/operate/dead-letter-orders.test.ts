@@ -265,7 +265,7 @@ describe("redeliver", () => {
     expect(await order(id, redeliver)).toMatchObject({ events: 3 });
   });
 
-  it("sends no dead letter of a removed subscription to one that was made with its identifier", async () => {
+  it("sends no dead letter of a removed subscription to a new subscription with the same identifier", async () => {
     const id = await withLetters();
     engine.sink.receive("http://receiver/", async () => {
       await engine.broker.unSubscribe({ subscriptionId: id });
@@ -276,7 +276,7 @@ describe("redeliver", () => {
     expect(attempted()).toEqual(["1"]);
   });
 
-  it("removes no dead letter of a subscription that was made with the identifier of a removed one", async () => {
+  it("removes no dead letter of a new subscription that has the identifier of a removed one", async () => {
     const id = await withLetters();
     const accepted = createDeferred<AttemptOutcome>();
     engine.sink.receive("http://receiver/", () => accepted.promise);

@@ -200,7 +200,7 @@ export class DeadLetterOrders {
     const eventOrigins = isCloudEvent(before.delivery.options)
       ? [origins.find(event) ?? (await origins.load(event, signals.stopping))]
       : undefined;
-    await access.callbackTurnOf(known)(signals.stopping);
+    await access.callbackTurnOf(before)(signals.stopping);
     const subscription = await find(); // Reads and checks again, because the waits may have been long.
     if (!(await this.#isUnchanged(letter))) return { status: "withheld" };
     // The subscription changed to CloudEvents during the waits. A CloudEvent needs its origin, and loading it would be another wait.
@@ -235,7 +235,10 @@ export class DeadLetterOrders {
     return count;
   }
 
-  async #recordFailed(letter: DeadLetter, { reserved, reason }: { readonly reserved: DeadLetter; readonly reason: string }) {
+  async #recordFailed(
+    letter: DeadLetter,
+    { reserved, reason }: { readonly reserved: DeadLetter; readonly reason: string },
+  ) {
     const { store, clock } = this.#options;
     const next = { attempts: letter.attempts + 1, reason: toLetterReason(reason), failedAt: clock.now() };
     await store.deadLetters.replace(reserved, next);
