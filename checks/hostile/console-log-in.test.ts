@@ -159,14 +159,14 @@ describe("a log-in is refused", () => {
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor);
     callback.searchParams.set("state", "x".repeat(43));
-    await expectRefused(visitor, callback.href, { reason: /the answer is of another log-in/ });
+    await expectRefused(visitor, callback.href, { reason: /the answer belongs to another log-in/ });
   });
 
   it("a log-in is refused if the callback answers another log-in, and the waiting log-in can still finish", async () => {
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor);
     for (const query of ["", "?error=access_denied", `?code=c&state=${"x".repeat(43)}`]) {
-      await expectRefused(visitor, `${callbackUrl()}${query}`, { reason: /the answer is of another log-in/ });
+      await expectRefused(visitor, `${callbackUrl()}${query}`, { reason: /the answer belongs to another log-in/ });
     }
     expect((await visitor.ask(callback.href)).status).toBe(303);
   });
@@ -176,7 +176,7 @@ describe("a log-in is refused", () => {
     await expectRefused(new LogInVisitor(), callback.href, { reason: /No log-in of this browser waits/ });
     const other = new LogInVisitor();
     await reachCallback(other);
-    await expectRefused(other, callback.href, { reason: /the answer is of another log-in/ });
+    await expectRefused(other, callback.href, { reason: /the answer belongs to another log-in/ });
   });
 
   it("a log-in is refused if its code was used before, even if the browser sends the flow cookie again", async () => {
@@ -199,14 +199,16 @@ describe("a log-in is refused", () => {
       searchParams.set("code_challenge", "x".repeat(43)),
     );
     await expectRefused(visitor, callback.href, {
-      reason: /its code was used before, is too old, or is of another log-in/,
+      reason: /its code was used before, is too old, or belongs to another log-in/,
     });
   });
 
   it("a log-in is refused if the ID token has another nonce", async () => {
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor, ({ searchParams }) => searchParams.set("nonce", "another"));
-    await expectRefused(visitor, callback.href, { reason: /the ID token is of another log-in: nonce/ });
+    await expectRefused(visitor, callback.href, {
+      reason: /the ID token belongs to another log-in: its nonce differs/,
+    });
   });
 
   it("a log-in is refused if another issuer answers", async () => {
@@ -214,7 +216,9 @@ describe("a log-in is refused", () => {
     const callback = await reachCallback(visitor);
     expect(callback.searchParams.get("iss")).toBe(world.provider.issuer);
     callback.searchParams.set("iss", "https://globex.invalid");
-    await expectRefused(visitor, callback.href, { reason: /the answer is of another log-in, or of another provider/ });
+    await expectRefused(visitor, callback.href, {
+      reason: /the answer belongs to another log-in, or comes from another provider/,
+    });
   });
 
   it("a log-in is refused at the callback address of another provider", async () => {

@@ -28,7 +28,8 @@ export function toFault(error: unknown): ProviderFault {
     return refused(answered === "access_denied" ? "the provider denied it" : "the provider answered with an error");
   }
   if (name === "ResponseBodyError") {
-    if (answered === "invalid_grant") return refused("its code was used before, is too old, or is of another log-in");
+    if (answered === "invalid_grant")
+      return refused("its code was used before, is too old, or belongs to another log-in");
     // Some providers answer this to a malformed code.
     if (answered === "invalid_request") return refused(`the provider answers ${answered} when asked for a token`);
     return unavailable(`it answers ${isName(answered) ? answered : "an error"} when asked for a token`);
@@ -41,9 +42,9 @@ export function toFault(error: unknown): ProviderFault {
     return unavailable(`it answers with HTTP status ${String(fieldsOf(cause).status)} and no JSON`);
   }
   const { parameters, claim } = fieldsOf(fieldsOf(cause).cause);
-  if (parameters !== undefined) return refused("the answer is of another log-in, or of another provider");
+  if (parameters !== undefined) return refused("the answer belongs to another log-in, or comes from another provider");
   if (code === "OAUTH_JWT_CLAIM_COMPARISON_FAILED") {
-    return refused(`the ID token is of another log-in: ${isName(claim) ? claim : "a claim"} is another one`);
+    return refused(`the ID token belongs to another log-in: ${isName(claim) ? `its ${claim}` : "a claim"} differs`);
   }
   if (isName(code)) return unavailable(`its answer breaks OpenID Connect (${code})`);
   return unavailable(`it cannot be asked: ${innermostReason(error)}`);

@@ -47,7 +47,7 @@ const unfinished: Refusal = {
 const foreign: Refusal = {
   status: 400,
   reason:
-    "The log-in failed: the answer is of another log-in than the latest of this browser. Finish that one, or log in again.",
+    "The log-in failed: the answer belongs to another log-in than the latest of this browser. Finish that one, or log in again.",
 };
 const unavailable: Refusal = {
   status: 503,
