@@ -39,7 +39,7 @@ export interface AuditedOrder<Result> {
 
 /** Number of lines about refusals and reads that one principal or address may cause at once; each second allows one more. */
 const linesOfOneMax = 20;
-/** Number of lines about refusals and reads that all principals and addresses together may cause at once; as many more if no credential is valid. */
+/** Number of lines about refusals and reads that all principals and addresses together may cause at once; the same number again for callers without a valid credential. */
 const linesMax = 200;
 /** Number of further lines about refusals and reads per second, over all principals and addresses. */
 const linesPerSecondMax = 50;
@@ -68,7 +68,7 @@ export class AuditTrail {
   readonly #log: AuditLog;
   readonly #clock: Clock;
   readonly #allowances: SourceAllowances;
-  /** For lines about callers without a valid credential: else anybody could leave out lines of others, and whoever has a revoked key those of its principal. */
+  /** For callers without a valid credential. Otherwise a stranger could use up the lines of others, and the holder of a revoked key those of its principal. */
   readonly #strangersAllowances: SourceAllowances;
   readonly #filterAllowances: SourceAllowances;
   #leftOut = 0;

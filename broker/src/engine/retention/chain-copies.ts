@@ -17,7 +17,7 @@ const callTimeoutMs = 10_000;
 /** How long the chain may take to give events that are compared with the store's, in milliseconds. */
 const compareTimeoutMs = 30_000;
 /**
- * Maximum number of concurrent reads of one group's chain for subscriptions and sessions; as many more are allowed for calls. Each takes up to
+ * Maximum number of concurrent reads of one group's chain for subscriptions and sessions; the same number again for calls. Each takes up to
  * `readBytesMax` bytes of events.
  */
 const readsMax = 2;
