@@ -1,4 +1,4 @@
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { until } from "../harness/until.ts";
 import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
@@ -44,25 +44,29 @@ describe.runIf(canRunChromium)("the console while its broker hangs or is away, i
     await page.getByRole("link", { name: "Overview" }).click();
     const newest = page.getByRole("region", { name: "Newest events" });
     await newest.getByText(/^Reconnecting: .+ does not answer/).waitFor();
+    await mark(newest);
+    await outage.asksAgain("list");
     await outage.end();
     await newest.getByText("None since this page was opened.").waitFor();
     await world.client.publish("bills", "after the outage");
     await newest.getByText("after the outage").waitFor();
+    expect(await isMarked(newest)).toBe(true);
     await page.context().close();
   });
 
   it("an event that somebody opens while the broker is away appears once it is back", async () => {
     const { eventId } = await world.client.publish("bills", "opened in an outage");
     const page = await browser.open(view("cluster"));
-    await page.route(/\/jsonrpc/, (route) => route.abort());
+    const outage = await cutOff(page);
     await page.keyboard.press("Control+k");
     await page.getByRole("combobox").fill(eventId);
     await page.keyboard.press("Enter");
-    await page
-      .getByRole("alert")
-      .getByText(/does not answer/)
-      .waitFor();
-    await page.unroute(/\/jsonrpc/);
+    const failure = page.getByRole("article").getByRole("alert");
+    await failure.getByText(/does not answer/).waitFor();
+    await mark(failure);
+    await outage.asksAgain("getEvent");
+    expect(await isMarked(failure)).toBe(true); // A screen reader would say another one again.
+    await page.unrouteAll();
     await page.getByRole("tabpanel").getByText("opened in an outage").waitFor();
     expect(await page.getByRole("alert").count()).toBe(0);
     await page.context().close();
@@ -83,17 +87,39 @@ describe.runIf(canRunChromium)("the console while its broker hangs or is away, i
   });
 });
 
-/** Lets no call of a page reach the broker. `end` waits until several connections of a tail have failed. */
-async function cutOff(page: Page): Promise<{ readonly end: () => Promise<void> }> {
+interface Outage {
+  /** Waits until the page has asked again after the two tries of a call have failed. */
+  readonly asksAgain: (method: string) => Promise<void>;
+  /** Waits until several connections of a tail have failed. */
+  readonly end: () => Promise<void>;
+}
+
+/** Lets no call of a page reach the broker. */
+async function cutOff(page: Page): Promise<Outage> {
   let failed = 0;
+  const asked: string[] = [];
   await page.route(/\/(?:tail\?|jsonrpc|health)/, (route) => {
     if (route.request().url().includes("/tail?")) failed += 1;
+    asked.push(route.request().postData() ?? "");
     return route.abort();
   });
   return {
+    asksAgain: async (method) => {
+      const isAsked = (): boolean => asked.filter((body) => body.includes(`"${method}"`)).length > 2;
+      await until("the page asked again", isAsked);
+    },
     end: async () => {
       await until("three connections failed", () => failed >= 3);
       await page.unroute(/\/(?:tail\?|jsonrpc|health)/);
     },
   };
+}
+
+/** Marks an element, so that a later one in its place can be told from it. */
+function mark(element: Locator): Promise<void> {
+  return element.evaluate((found) => found.setAttribute("data-marked", ""));
+}
+
+async function isMarked(element: Locator): Promise<boolean> {
+  return (await element.getAttribute("data-marked")) !== null;
 }

@@ -1,4 +1,3 @@
-import { SteleError } from "@stele/client";
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { createRoot } from "react-dom/client";
 import { App } from "./app.tsx";
@@ -14,17 +13,12 @@ const onError = (error: unknown): void => session.noteFailure(error);
 /** A tab that somebody comes back to asks again, except while the broker refuses its key: the broker would only log further refusals. */
 const refetchOnWindowFocus = (): boolean => !session.state.isKeyWanted;
 
-/** How often a query asks again after a failure that may end, such as an outage of the broker, in milliseconds. */
-const againMs = 3000;
-const refetchInterval = ({ state: { error } }: { readonly state: { readonly error: unknown } }): number | false =>
-  error instanceof SteleError && error.retry ? againMs : false;
-
 /** Retries nothing, because the Stele client repeats calls itself where that is safe. */
 const queries = new QueryClient({
   queryCache: new QueryCache({ onError }),
   mutationCache: new MutationCache({ onError }),
   defaultOptions: {
-    queries: { retry: false, networkMode: "always", refetchOnWindowFocus, refetchInterval },
+    queries: { retry: false, networkMode: "always", refetchOnWindowFocus },
     mutations: { networkMode: "always" },
   },
 });

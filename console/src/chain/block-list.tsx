@@ -2,6 +2,7 @@ import type { Stele } from "@stele/client";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
+import { askAgain } from "../broker/ask-again.ts";
 import { useStele } from "../broker/session-context.tsx";
 import { mayShow, useRights } from "../broker/use-rights.ts";
 import { previewOf } from "../inspector/read-content.ts";
@@ -86,7 +87,8 @@ function BatchEvents({ groupId, batch: { topic, firstSequence, count, firstEvent
   const stele = useStele();
   const isTailed = mayShow(useRights(), "subscribe");
   const shown = Math.min(count, eventsShown);
-  const { data, error } = useQuery({
+  const { data, failureReason } = useQuery({
+    ...askAgain,
     queryKey: ["chain", "batch", groupId, firstEventId],
     queryFn: async ({ signal }) => {
       const before = firstSequence + shown;
@@ -96,7 +98,9 @@ function BatchEvents({ groupId, batch: { topic, firstSequence, count, firstEvent
     },
     staleTime: Number.POSITIVE_INFINITY,
   });
-  if (data === undefined) return error === null ? <p role="status">Decoding …</p> : <Failure error={error} />;
+  if (data === undefined) {
+    return failureReason === null ? <p role="status">Decoding …</p> : <Failure error={failureReason} />;
+  }
   return (
     <>
       <ol className="newest">

@@ -2,6 +2,7 @@ import type { ReceivedEvent } from "@stele/client";
 import { useQuery } from "@tanstack/react-query";
 import { memo, type ReactNode, useMemo } from "react";
 import { Link } from "wouter";
+import { askAgain } from "../broker/ask-again.ts";
 import { useStele } from "../broker/session-context.tsx";
 import { mayShow, useRights } from "../broker/use-rights.ts";
 import { parseEventId } from "../lib/event-id.ts";
@@ -27,13 +28,16 @@ export interface InspectorProps {
 /** One event: its content, its extensions, and its place on the chain. Memoized, because a tail beside it renders often. */
 export const Inspector = memo(function Inspector({ eventId, groupId, known }: InspectorProps): ReactNode {
   const stele = useStele();
-  const { data, error } = useQuery({
+  const { data, failureReason } = useQuery({
+    ...askAgain,
     queryKey: ["event", groupId, eventId],
     queryFn: ({ signal }) => known ?? readEvent(stele, eventId, { groupId, signal }),
     staleTime: Number.POSITIVE_INFINITY,
   });
   const event = known ?? data; // After a reorg, another event may have this eventId.
-  if (event === undefined) return error === null ? <p role="status">Loading the event …</p> : <Failure error={error} />;
+  if (event === undefined) {
+    return failureReason === null ? <p role="status">Loading the event …</p> : <Failure error={failureReason} />;
+  }
   return <EventView event={event} groupId={groupId} />;
 });
 

@@ -1,6 +1,7 @@
 import { SteleError } from "@stele/client";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
+import { askAgain } from "../broker/ask-again.ts";
 import { useStele } from "../broker/session-context.tsx";
 import { mayShow, useRights } from "../broker/use-rights.ts";
 import { Page } from "../ui/page.tsx";
@@ -13,13 +14,14 @@ import { isEmptyBroker } from "./is-empty-broker.ts";
 export function OverviewPage(): ReactNode {
   const stele = useStele();
   const rights = useRights();
-  const { data: wasEmpty, error } = useQuery({
+  const { data: wasEmpty, failureReason } = useQuery({
+    ...askAgain,
     queryKey: ["empty"],
     queryFn: ({ signal }) => isEmptyBroker(stele, signal),
     staleTime: Number.POSITIVE_INFINITY,
   });
   // A broker that gave no answer, or none yet, may have events. One that refused to list topics to the caller would also refuse a tail of all.
-  const isAway = error instanceof SteleError && error.retry;
+  const isAway = failureReason instanceof SteleError && failureReason.retry;
   const hasEvents = wasEmpty === false || isAway;
   return (
     <Page title="Overview">

@@ -3,6 +3,7 @@ import type { Proof, ProofResult } from "@stele/client/proof";
 import { useQuery } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useRef, useState } from "react";
 import { Link, useSearchParams } from "wouter";
+import { askAgain } from "../broker/ask-again.ts";
 import { describeError, isServedElsewhere } from "../broker/describe-error.ts";
 import { useStele } from "../broker/session-context.tsx";
 import { parseEventId } from "../lib/event-id.ts";
@@ -21,7 +22,8 @@ export function ProofPage({ eventId }: { readonly eventId: string }): ReactNode 
   const stele = useStele();
   const [search] = useSearchParams();
   const groupId = search.get("group") ?? undefined;
-  const { data: proof, error } = useQuery({
+  const { data: proof, failureReason } = useQuery({
+    ...askAgain,
     queryKey: ["proof", groupId, eventId],
     queryFn: ({ signal }) => getOwnProof(stele, eventId, { groupId, signal }),
     staleTime: Number.POSITIVE_INFINITY,
@@ -31,7 +33,7 @@ export function ProofPage({ eventId }: { readonly eventId: string }): ReactNode 
       title={`Proof of ${eventId}`}
       actions={<Link href={toAddress(`/events/${eventId}`, { group: groupId })}>Event</Link>}
     >
-      <Failure error={error} />
+      <Failure error={failureReason} />
       {proof === undefined ? null : <Verification key={eventId} proof={proof} eventId={eventId} />}
     </Page>
   );
