@@ -1,13 +1,20 @@
 import { SteleError } from "@stele/client";
 
-/** Pause before the next question, in milliseconds. */
-const againMs = 3000;
+/** Pauses before the next question, in milliseconds: the first one, and the longest one unless the broker asks for more. */
+const againMs = { first: 3000, last: 60_000 };
+
+/** Damaged or dropped events. They rarely come back, and the broker would ask the chain each time. */
+const lastingCodes: ReadonlySet<number | undefined> = new Set([200208, 200209]);
 
 /**
- * Options of a query that no interval repeats: it asks again after a failure that may end, such as an outage of the broker. Meanwhile, the query's
- * `failureReason` is the failure: `error` would be null while the query asks again, and a screen reader would say the failure anew each time.
+ * Options of a query that no interval repeats: it asks again, more and more rarely, after a failure that may end, such as an outage of the broker. Meanwhile,
+ * the query's `failureReason` is the failure: `error` would be null while the query asks again, and a screen reader would say the failure anew each time.
  */
 export const askAgain = {
-  retry: (_failures: number, error: unknown): boolean => error instanceof SteleError && error.retry,
-  retryDelay: againMs,
+  retry: (_failures: number, error: unknown): boolean =>
+    error instanceof SteleError && error.retry && !lastingCodes.has(error.code),
+  retryDelay: (failures: number, error: unknown): number => {
+    const askedMs = error instanceof SteleError ? error.retryAfterMs : undefined;
+    return Math.max(Math.min(againMs.first * 2 ** failures, againMs.last), askedMs ?? 0);
+  },
 };
