@@ -72,6 +72,24 @@ describe.runIf(canRunChromium)("the console while its broker hangs or is away, i
     await page.context().close();
   });
 
+  it("older blocks that somebody opens while the broker is away appear once it is back", async () => {
+    const page = await browser.open(view("cluster"));
+    await page.route(/blocks\?.*cursor=/, (route) => route.abort());
+    await page.goto(view("chain?group=1&below=99"));
+    const blocks = page.getByRole("region", { name: "Blocks" });
+    await blocks
+      .getByRole("alert")
+      .getByText(/does not answer/)
+      .waitFor();
+    await page.unrouteAll();
+    await blocks
+      .getByRole("heading", { name: /^Block \d/ })
+      .first()
+      .waitFor();
+    expect(await blocks.getByRole("alert").count()).toBe(0);
+    await page.context().close();
+  });
+
   it("a tail that somebody resumes while the broker is away continues without a gap once it is back", async () => {
     const page = await browser.open(view("tail?topic=bills"));
     await page.getByText(/^Live/).waitFor();

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link, useSearchParams } from "wouter";
+import { askAgain } from "../broker/ask-again.ts";
 import { useStele } from "../broker/session-context.tsx";
 import { usePollMs } from "../broker/use-poll-ms.ts";
 import { take } from "../lib/take.ts";
@@ -70,10 +71,10 @@ interface BlocksCardProps {
 function BlocksCard({ groupId, below }: BlocksCardProps): ReactNode {
   const stele = useStele();
   const interval = usePollMs(pollMs);
-  const { data, error } = useQuery({
+  const { data, error, failureReason } = useQuery({
+    ...(below === undefined ? { refetchInterval: interval } : askAgain),
     queryKey: ["chain", "blocks", groupId, below],
     queryFn: ({ signal }) => take(stele.admin.blocks({ groupId, below, limit: blocksShown + 1, signal }), blocksShown),
-    refetchInterval: below === undefined ? interval : false,
   });
   const last = data?.items.at(-1)?.block;
   return (
@@ -82,7 +83,7 @@ function BlocksCard({ groupId, below }: BlocksCardProps): ReactNode {
         <h2>{below === undefined ? "Newest blocks with events" : `Blocks below ${below}`}</h2>
         {below === undefined ? null : <Link href={toAddress(groupId, undefined)}>Newest</Link>}
       </div>
-      <Failure error={error} />
+      <Failure error={error ?? failureReason} />
       {data === undefined ? null : <BlockList groupId={groupId} blocks={data.items} />}
       {data?.hasMore === true && last !== undefined ? (
         <p>
