@@ -88,6 +88,21 @@ describe.runIf(canRunChromium)(
       await page.context().close();
     });
 
+    it.each([
+      ["chain?group=1&below=99", "Newest", "Chain"],
+      ["tail?after=OFFSET_FIRST&event=EVENT", "linked", "Tail"],
+    ])(
+      "the console moves the focus to the heading of a view whose link is gone although the path stays: %s",
+      async (path, link, heading) => {
+        await world.client.open("linked");
+        const { eventId } = await world.client.publish("linked", "a line");
+        const page = await open(path.replace("EVENT", eventId));
+        await page.getByRole("link", { name: link, exact: true }).press("Enter");
+        await untilHolds(async () => expect(await page.locator(":focus").textContent()).toBe(heading));
+        await page.context().close();
+      },
+    );
+
     it("the console moves the focus to the list of events when somebody returns to the newest ones", async () => {
       await world.client.open("read");
       await Promise.all(Array.from({ length: 60 }, () => world.client.publish("read", "a line")));

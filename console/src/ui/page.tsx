@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect, useRef } from "react";
+import { useSearch } from "wouter";
 
 export interface PageProps {
   readonly title: string;
@@ -12,10 +13,12 @@ export interface PageProps {
 /** A view with its title, which the browser's tab shows too. */
 export function Page({ title, children, actions, isFull = false }: PageProps): ReactNode {
   const heading = useRef<HTMLHeadingElement>(null);
-  // The link that opened the view may be gone with the view before: a screen reader would not notice the new one.
+  const search = useSearch();
+  // The link that opened the view, or changed what it shows, may be gone: a screen reader would not notice the change.
   useEffect(() => {
     if (document.activeElement === document.body) heading.current?.focus({ preventScroll: true });
-  }, []);
+    // oxlint-disable-next-line react/exhaustive-effect-dependencies -- A change of the query may remove the link, too.
+  }, [search]);
   useEffect(() => {
     document.title = `${title} · Stele`;
   }, [title]);
