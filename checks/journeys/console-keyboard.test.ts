@@ -75,6 +75,14 @@ describe.runIf(canRunChromium)(
       await page.context().close();
     });
 
+    it("the console leaves the focus at the top of a page that was loaded, so that Tab reaches its navigation", async () => {
+      const page = await open("cluster");
+      await untilHolds(async () => expect(await page.title()).toBe("Cluster · Stele"));
+      await page.keyboard.press("Tab");
+      expect(await page.locator(":focus").textContent()).toBe("Stele");
+      await page.context().close();
+    });
+
     it("the console moves the focus to the heading of a view whose link or palette is gone", async () => {
       await world.client.open("linked");
       const { eventId } = await world.client.publish("linked", "a line");

@@ -10,13 +10,17 @@ export interface PageProps {
   readonly isFull?: boolean;
 }
 
+/** Whether the document shows its first view. There the focus stays at the top, so that Tab first reaches the links to all views. */
+let isFirst = true;
+
 /** A view with its title, which the browser's tab shows too. */
 export function Page({ title, children, actions, isFull = false }: PageProps): ReactNode {
   const heading = useRef<HTMLHeadingElement>(null);
   const search = useSearch();
   // The link that opened the view, or changed what it shows, may be gone: a screen reader would not notice the change.
   useEffect(() => {
-    if (document.activeElement === document.body) heading.current?.focus({ preventScroll: true });
+    if (!isFirst && document.activeElement === document.body) heading.current?.focus({ preventScroll: true });
+    isFirst = false;
     // oxlint-disable-next-line react/exhaustive-effect-dependencies -- A change of the query may remove the link, too.
   }, [search]);
   useEffect(() => {
