@@ -267,15 +267,6 @@ it("context add says that it reads the key from a terminal", async () => {
   expect({ code, stderr }).toEqual({ code: 0, stderr: "reading the key from this terminal; Ctrl-D ends\n" });
 });
 
-it("subs redeliver fails if a dead letter fails again", async () => {
-  const letters = { left: 1, failure: { eventId: "2cf24dba-1-1", reason: "answered 500" } };
-  vi.stubGlobal("fetch", async () => Response.json({ id: "a", events: 0, dryRun: false, letters }));
-  const { code, stdout, stderr } = await run(["subs", "redeliver", "a"], { format: [] });
-  const says = "stele: dead letters of 1 subscriptions failed again\n";
-  expect({ code, stderr }).toEqual({ code: 1, stderr: says });
-  expect(stdout.join("")).toContain("answered 500");
-});
-
 it("bench refuses events that are longer than a broker can be configured for, before it opens its topic", async () => {
   const { code, stderr } = await run(["bench", "t", "--bytes", "999999999"], {});
   expect({ code, stderr }).toEqual({ code: 2, stderr: "stele: --bytes is at most 8388608\n" });

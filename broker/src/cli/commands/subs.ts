@@ -138,7 +138,7 @@ function defineOrder(
           for await (const result of stele.admin.order(order, target, { signal })) {
             if (isDoubtful(result)) unknown += 1;
             else if (result.error !== undefined) refused += 1;
-            else if (result.letters?.failure !== undefined) undelivered += 1;
+            else if (name === "redeliver" && dryRun !== true) undelivered += countUndelivered(result, eventId);
             yield result;
           }
           whom = undefined;
@@ -159,7 +159,7 @@ function defineOrder(
       if (count === 0) output.note("no subscription matches");
       const parts = [
         ...(refused > 0 ? [`${refused} subscriptions refused the order`] : []),
-        ...(undelivered > 0 ? [`dead letters of ${undelivered} subscriptions failed again`] : []),
+        ...(undelivered > 0 ? [`${undelivered} dead letters are left: give the order again`] : []),
         ...(unknown > 0 ? [adviceFor(order, `${unknown} subscriptions`)] : []),
       ];
       if (parts.length > 0) throw new CommandFailed(parts.join("; "));
@@ -170,6 +170,12 @@ function defineOrder(
 /** Whether an order may have changed a subscription for which it failed. */
 function isDoubtful({ error, wasRefused }: OrderResult): boolean {
   return error !== undefined && wasRefused !== true;
+}
+
+/** How many dead letters a redelivery was to deliver, and did not: one of them may have failed, the time may have run out, or another node may hold one. */
+function countUndelivered({ events, letters }: OrderResult, eventId: string | undefined): number {
+  if (eventId === undefined) return letters?.left ?? 0;
+  return events === 0 ? 1 : 0; // `left` has those of other events too.
 }
 
 function describeFailure(result: OrderResult): string | undefined {
