@@ -11,8 +11,15 @@ import { TestCluster } from "../testing/test-cluster.ts";
 // A session that ends with its connection is stored once it joins a share.
 
 let cluster: TestCluster;
+let areHintsLost: boolean;
 beforeEach(async () => {
-  cluster = await TestCluster.start(2);
+  cluster = new TestCluster();
+  areHintsLost = false;
+  const { coordinator } = cluster.shared;
+  const listen = coordinator.listen.bind(coordinator);
+  coordinator.listen = (onHint) => listen((hint) => (areHintsLost ? undefined : onHint(hint)));
+  for (const index of [0, 1]) cluster.launch(index);
+  await cluster.clock.advance(2_000);
   for (const topic of ["a", "b"]) await cluster.run(cluster.node(0).broker.open({ topic, groupId: undefined }));
 });
 afterEach(() => cluster.stopAll());
@@ -34,6 +41,22 @@ function subscribe(attachment: Attachment, text: string): Promise<unknown> {
 async function publish(text: string): Promise<void> {
   await cluster.run(cluster.publish(0, "b", text));
   await cluster.clock.advance(1_000);
+}
+
+/** Removes the newest blocks, and lets node 0 roll the index back while node 1 gets no hint. Resolves once the stored index has rolled back. */
+async function removeBlocks(count: number): Promise<void> {
+  const { store } = cluster.shared;
+  const rollBack = store.rollBack.bind(store);
+  const rolledBack = createDeferred<void>();
+  store.rollBack = async (...call) => {
+    store.rollBack = rollBack;
+    const done = await rollBack(...call);
+    rolledBack.resolve();
+    return done;
+  };
+  areHintsLost = true;
+  cluster.chain.cutBack(cluster.chain.head - count);
+  await rolledBack.promise;
 }
 
 const textsOf = ({ deliveries }: RecordingPeer): string[] =>
@@ -79,4 +102,15 @@ it("repeats no acknowledged event to a session if the index rolls back while it 
   await cluster.run(joined);
   await publish("3");
   expect(textsOf(peer)).toEqual(["1", "2", "3"]);
+});
+
+it("lets a client join its first share while its node has yet to learn of a rollback", async () => {
+  const peer = new RecordingPeer();
+  const attachment = await attach(peer);
+  cluster.chain.sealEmpty();
+  await cluster.clock.advance(1_000);
+  await cluster.run(removeBlocks(1));
+  await cluster.run(subscribe(attachment, "$share/s/a"));
+  await publish("1");
+  expect(textsOf(peer)).toEqual(["1"]);
 });

@@ -4,6 +4,7 @@ import type { SessionFilter } from "../../domain/session-filter.ts";
 import { eventFilterOf, isShared } from "../../domain/shared-filter.ts";
 import { parseSubscriptionId } from "../../domain/subscription.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
+import { pause, type Timer } from "../../lib/pause.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { SessionStore, StoredFilter } from "../../ports/session-store.ts";
 import type { Access } from "../access/access.ts";
@@ -17,6 +18,7 @@ import { StoreTurns } from "./stored/store-turns.ts";
 export interface SessionFiltersParts {
   readonly store: { readonly sessions: Pick<SessionStore, "saveSessionFilters"> };
   readonly randomness: Randomness;
+  readonly clock: Timer;
   readonly access: Access;
   readonly isShared: boolean;
   /** Reads a session again, after the store has refused to write it. */
@@ -34,6 +36,9 @@ interface ChangedSession {
 
 /** Maximum number of tries of a change while the index rolls back, or other nodes change the session. */
 const triesMax = 10;
+
+/** Wait before the next try to store a session that joins its first share, in milliseconds. All tries together outlast `watchPollMs`. */
+const firstShareRetryMs = 200;
 
 /** Adds and removes the filters of sessions: first in the store, if the session is stored. */
 export class SessionFilters {
@@ -91,6 +96,10 @@ export class SessionFilters {
   ): Promise<Position> {
     const isMember = sessionFilters.some(({ filter }) => isShared(filter));
     for (let tries = 0; tries < triesMax; tries += 1) {
+      // The session is not stored before this node has followed a rollback by another node. Not inside the change, for which a rollback waits.
+      const waits = tries > 0 && !session.filterSet.areStored;
+      if (waits) await pause(this.#parts.clock, firstShareRetryMs, caller.signal);
+      if (waits && caller.signal.aborted) break;
       const change = async (): Promise<Position | undefined> => {
         // The store must know the members of a share.
         if (isMember && !session.isStored && !(await this.#parts.keep(session))) {
