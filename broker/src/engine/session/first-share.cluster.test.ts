@@ -59,21 +59,29 @@ async function removeBlocks(count: number): Promise<void> {
   await rolledBack.promise;
 }
 
+/** Joins a first share while something happens before the store has the filters. */
+async function joinDuring(attachment: Attachment, happen: () => Promise<void>): Promise<void> {
+  const { sessions } = cluster.shared.store;
+  const save = sessions.saveSessionFilters.bind(sessions);
+  sessions.saveSessionFilters = async (...call) => {
+    sessions.saveSessionFilters = save;
+    await happen();
+    return save(...call);
+  };
+  await cluster.run(subscribe(attachment, "$share/s/a"));
+}
+
 const textsOf = ({ deliveries }: RecordingPeer): string[] =>
   deliveries.map(({ event }) => new TextDecoder().decode(event.content));
 
 it("keeps the other filter of a session whose row gets a new epoch while it joins its first share", async () => {
   const peer = new RecordingPeer();
   const attachment = await attach(peer);
-  const { sessions } = cluster.shared.store;
-  const save = sessions.saveSessionFilters.bind(sessions);
-  sessions.saveSessionFilters = async (...call) => {
-    sessions.saveSessionFilters = save;
+  await joinDuring(attachment, async () => {
     const [keeper] = cluster.node(0).ids;
-    (sessions as MemorySessions).cutBack(defaultGroupId, lastPosition, keeper); // Changes the rows of node 1 as a rollback by node 0 does.
-    return save(...call);
-  };
-  await cluster.run(subscribe(attachment, "$share/s/a"));
+    const sessions = cluster.shared.store.sessions as MemorySessions;
+    sessions.cutBack(defaultGroupId, lastPosition, keeper); // Changes the rows of node 1 as a rollback by node 0 does.
+  });
   await publish("1");
   expect(textsOf(peer)).toEqual(["1"]);
 });
@@ -113,4 +121,15 @@ it("lets a client join its first share while its node has yet to learn of a roll
   await cluster.run(subscribe(attachment, "$share/s/a"));
   await publish("1");
   expect(textsOf(peer)).toEqual(["1"]);
+});
+
+it("gives a client the events that replace removed ones if another node rolls the index back while it joins its first share", async () => {
+  const peer = new RecordingPeer();
+  for (let sealed = 0; sealed < 2; sealed += 1) cluster.chain.sealEmpty();
+  await cluster.clock.advance(1_000);
+  const attachment = await attach(peer);
+  await joinDuring(attachment, () => removeBlocks(2));
+  await publish("1");
+  await publish("2");
+  expect(textsOf(peer)).toEqual(["1", "2"]);
 });

@@ -6,7 +6,7 @@ import { parseSubscriptionId } from "../../domain/subscription.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import { pause, type Timer } from "../../lib/pause.ts";
 import type { Randomness } from "../../ports/randomness.ts";
-import type { SessionStore, StoredFilter } from "../../ports/session-store.ts";
+import type { FilterChange, SessionStore, StoredFilter } from "../../ports/session-store.ts";
 import type { Access } from "../access/access.ts";
 import type { Caller } from "../access/caller.ts";
 import type { IndexHead } from "../../ports/store.ts";
@@ -100,7 +100,7 @@ export class SessionFilters {
       const waits = tries > 0 && !session.filterSet.areStored;
       if (waits) await pause(this.#parts.clock, firstShareRetryMs, caller.signal);
       if (waits && caller.signal.aborted) break;
-      const change = async (): Promise<Position | undefined> => {
+      const tryOnce = async (): Promise<Position | undefined> => {
         // The store must know the members of a share.
         if (isMember && !session.isStored && !(await this.#parts.keep(session))) {
           await this.#parts.onRefused(session);
@@ -110,13 +110,8 @@ export class SessionFilters {
         const head = session.isStored ? await group.findHead() : undefined;
         const end = head === undefined ? indexedUpTo(group) : endOfBlock(head.blockNumber);
         const put = sessionFilters.map((sessionFilter) => this.#toStored(sessionFilter, session, end));
-        const outcome = session.isStored
-          ? await this.#parts.store.sessions.saveSessionFilters(session.key, {
-              put: session.filterSet.areStored ? put : [...othersOf(session, [...removed, ...textsOf(put)]), ...put],
-              removed,
-              generation: head?.generation ?? 0,
-            })
-          : "saved";
+        const change = { put, removed, generation: head?.generation ?? 0 };
+        const outcome = session.isStored ? await this.#write({ session, group }, change) : "saved";
         if (outcome === "refused") await this.#parts.onRefused(session);
         if (outcome !== "saved") return undefined;
         session.unsubscribe(removed);
@@ -126,13 +121,36 @@ export class SessionFilters {
         await this.#beginLater(session, begun, { passedUpTo, generation: head?.generation ?? 0 });
         return passedUpTo;
       };
-      const run = (): Promise<Position | undefined> => this.#track(group.changes.shared(change));
+      const run = (): Promise<Position | undefined> => this.#track(group.changes.shared(tryOnce));
       const usesStore = session.isStored || isMember;
       const done = usesStore ? await this.#turns.run(group.id, run, caller.signal) : { result: await run() };
       if (done === undefined) throw new BrokerError("busy", { details: "the connection has ended" });
       if (done.result !== undefined) return done.result;
     }
     throw new BrokerError("busy", { details: "the index rolls back" });
+  }
+
+  /** Writes a change of a stored session. */
+  #write(
+    at: Pick<ChangedSession, "session" | "group">,
+    change: FilterChange,
+  ): ReturnType<SessionStore["saveSessionFilters"]> {
+    const { key, filterSet } = at.session;
+    return filterSet.areStored
+      ? this.#parts.store.sessions.saveSessionFilters(key, change)
+      : this.#writeAll(at, change);
+  }
+
+  /** Writes a change to a row that lacks the session's other filters, together with them. */
+  async #writeAll(
+    { session, group }: Pick<ChangedSession, "session" | "group">,
+    change: FilterChange,
+  ): ReturnType<SessionStore["saveSessionFilters"]> {
+    const { sessions } = this.#parts.store;
+    // The filters begin in the index that this node knows, and their starts follow a rollback by another node only when this node does.
+    if (this.#parts.isShared && change.generation !== group.progress.generation) return "rolled-back";
+    const others = othersOf(session, [...change.removed, ...textsOf(change.put)]);
+    return sessions.saveSessionFilters(session.key, { ...change, put: [...others, ...change.put] });
   }
 
   async #track<T>(change: Promise<T>): Promise<T> {
