@@ -5,6 +5,7 @@ import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import type { MemorySessions } from "../../store/memory/memory-sessions.ts";
 import type { Attachment } from "../broker.ts";
+import { publish as publishTo } from "../testing/publish.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
@@ -33,9 +34,9 @@ async function attach(peer: RecordingPeer): Promise<Attachment> {
   return attachment;
 }
 
-function subscribe(attachment: Attachment, text: string): Promise<unknown> {
+function subscribe(attachment: Attachment, text: string, retained?: "always"): Promise<unknown> {
   const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
-  return attachment.subscribe([{ ...options, filter: parseTopicFilter(text) }]);
+  return attachment.subscribe([{ ...options, filter: parseTopicFilter(text), retained }]);
 }
 
 async function publish(text: string): Promise<void> {
@@ -69,6 +70,12 @@ async function joinDuring(attachment: Attachment, happen: () => Promise<void>): 
     return save(...call);
   };
   await cluster.run(subscribe(attachment, "$share/s/a"));
+}
+
+async function publishRetained(text: string): Promise<void> {
+  const content = new TextEncoder().encode(text);
+  const call = { topic: "b", groupId: undefined, content, extensions: [["svc-retain", "true"]] } as const;
+  await publishTo(cluster.node(0).broker, call);
 }
 
 const textsOf = ({ deliveries }: RecordingPeer): string[] =>
@@ -132,4 +139,23 @@ it("gives a client the events that replace removed ones if another node rolls th
   await publish("1");
   await publish("2");
   expect(textsOf(peer)).toEqual(["1", "2"]);
+});
+
+it("gives a client one copy of a retained event that replaces one that a rollback removed while the client joined its first share", async () => {
+  await cluster.run(publishRetained("removed"));
+  await cluster.clock.advance(1_000);
+  const { store } = cluster.shared;
+  const listRetained = store.listRetained.bind(store);
+  const published = createDeferred<void>();
+  store.listRetained = (...call) => published.promise.then(() => listRetained(...call));
+  const peer = new RecordingPeer();
+  const attachment = await attach(peer);
+  await cluster.run(subscribe(attachment, "b", "always"));
+  await joinDuring(attachment, async () => {
+    await removeBlocks(1);
+    await publishRetained("new");
+    cluster.clock.after(100, published.resolve); // By then, node 1 has read the session's row.
+  });
+  await cluster.clock.advance(2_000);
+  expect(textsOf(peer)).toEqual(["new"]);
 });

@@ -1,7 +1,7 @@
 import type { DeliveryWindow, InFlight, Ticket } from "../../domain/delivery-window.ts";
 import type { Event } from "../../domain/event.ts";
 import type { Interest } from "../../domain/interest.ts";
-import { before, maxOf, minOf, type Position, lastPosition, positionZero } from "../../domain/position.ts";
+import { before, maxOf, minOf, type Position, lastPosition } from "../../domain/position.ts";
 import type { SessionFilter } from "../../domain/session-filter.ts";
 import { isShared } from "../../domain/shared-filter.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
@@ -52,7 +52,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   readonly keys: Inbound["keys"];
   /** Position up to which every event was delivered or skipped. The cursor is here, or just before the oldest unacknowledged event. */
   #takenUpTo: Position;
-  /** `outside` of the row, as this node knows it. If the row's is lower, a rollback removed events from outside the stream. The maximum without a keeper. */
+  /** `outside` of the row, as this node knows it. If the row's is lower, a rollback removed events from outside the stream. The maximum until a row has one. */
   #storedOutside: Position;
   #connection: Connection | undefined;
   readonly #waiting: Waiting;
@@ -129,7 +129,6 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   /** From now on, `keeper` stores the session's changes. Call it once the store has the session. */
   keepIn(keeper: Keeper): void {
     this.#keeper = keeper;
-    this.#storedOutside = positionZero;
     this.#changed();
   }
   readonly only = undefined;

@@ -129,8 +129,11 @@ export class SessionClaims {
     const { epoch } = session.key;
     const isFollowed = (await group.findGeneration()) === group.progress.generation;
     if (!isFollowed || session.key.epoch !== epoch) return false;
-    const refused = await this.#parts.store.sessions.saveSessions([session.state], { isDurable: false });
-    return refused.length === 0 && session.key.epoch === epoch;
+    const { state } = session;
+    const refused = await this.#parts.store.sessions.saveSessions([state], { isDurable: false });
+    if (refused.length > 0 || session.key.epoch !== epoch) return false;
+    session.written(state);
+    return true;
   }
 
   async #begin({ group, session, principal, ...request }: Connected): Promise<true> {
