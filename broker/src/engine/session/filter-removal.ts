@@ -78,10 +78,12 @@ export class FilterRemoval {
     }
     return known.group.changes.shared(async () => {
       const { session } = known;
-      if (!session.filterSet.areStored) return removeFrom(session, id);
-      const isRemoved = await store.sessions.removeSessionFilter(id);
+      const wasInMemory = !session.filterSet.areStored && removeFrom(session, id);
+      if (!session.isStored) return wasInMemory;
+      // Even if only memory had it: the store may have written the filters of a session that joins a share without an answer yet.
+      const wasInRow = await store.sessions.removeSessionFilter(id);
       await this.#parts.onChanged(session);
-      return isRemoved;
+      return wasInMemory || wasInRow;
     });
   }
 

@@ -115,6 +115,33 @@ it("a session that the store failed to add to a share keeps its other filter whe
   expect(peer.deliveries.map(({ event }) => event.topic)).toEqual(["b"]);
 });
 
+it.each(["is writing", "has written without an answer"])(
+  "unSubscribe removes a filter that the store %s because its session joins a first share",
+  async (how) => {
+    const memory = createMemoryStore();
+    const gate = createDeferred<void>();
+    const saveSessionFilters: typeof memory.sessions.saveSessionFilters = async (...call) => {
+      if (how === "is writing") await gate.promise;
+      const outcome = await memory.sessions.saveSessionFilters(...call);
+      if (how === "is writing") return outcome;
+      throw new Error("no connection");
+    };
+    engine = await TestEngine.start({ store: withSessions(memory, { saveSessionFilters }) });
+    for (const topic of ["a", "b"]) await engine.broker.open({ topic, groupId: undefined });
+    const attachment = await attach(new RecordingPeer());
+    await subscribe(attachment, "b");
+    const joined = Promise.allSettled([joinShare(attachment)]);
+    await engine.clock.settle();
+    const { id: subscriptionId = "" } =
+      (await engine.listSubscriptions()).find(({ filter }) => String(filter) === "b") ?? {};
+    await engine.broker.unSubscribe({ subscriptionId });
+    gate.resolve();
+    await joined;
+    const [found] = await memory.sessions.listSessions({ after: undefined, limit: 1 });
+    expect(found?.filters.map(({ filter }) => filter)).toEqual(["$share/s/a"]);
+  },
+);
+
 it("a stop ends a client that attaches late without a wait for the changes of filters of others", async () => {
   const memory = createMemoryStore();
   const [saved, claimed] = [createDeferred<void>(), createDeferred<void>()];

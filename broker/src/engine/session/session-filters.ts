@@ -150,7 +150,11 @@ export class SessionFilters {
     // The filters begin in the index that this node knows, and their starts follow a rollback by another node only when this node does.
     if (this.#parts.isShared && change.generation !== group.progress.generation) return "rolled-back";
     const others = othersOf(session, [...change.removed, ...textsOf(change.put)]);
-    return sessions.saveSessionFilters(session.key, { ...change, put: [...others, ...change.put] });
+    const put = [...others, ...change.put];
+    const outcome = await sessions.saveSessionFilters(session.key, { ...change, put });
+    const gone = textsOf(others).filter((text) => !session.hasFilter(text)); // An operator removed them meanwhile.
+    if (outcome !== "saved" || gone.length === 0) return outcome;
+    return sessions.saveSessionFilters(session.key, { ...change, put: [], removed: gone });
   }
 
   async #track<T>(change: Promise<T>): Promise<T> {
