@@ -4,7 +4,9 @@ import { lastPosition } from "../../domain/position.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import type { MemorySessions } from "../../store/memory/memory-sessions.ts";
+import type { Caller } from "../access/caller.ts";
 import type { Attachment } from "../broker.ts";
+import { testCaller } from "../testing/as-caller.ts";
 import { publish as publishTo } from "../testing/publish.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
@@ -26,10 +28,12 @@ beforeEach(async () => {
 afterEach(() => cluster.stopAll());
 
 /** Attaches a client of the node that does not follow the chain, and subscribes it to `b`. */
-async function attach(peer: RecordingPeer): Promise<Attachment> {
+async function attach(peer: RecordingPeer, { signal }: Pick<Caller, "signal"> = testCaller): Promise<Attachment> {
   const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
   const rest = { will: undefined, expiryMs: 0, onConnected: () => {} };
-  const attachment = await cluster.run(cluster.node(1).broker.attach({ ...request, ...rest }, peer));
+  const attachment = await cluster.run(
+    cluster.node(1).calls.attach({ ...testCaller, signal }, { ...request, ...rest }, peer),
+  );
   await cluster.run(subscribe(attachment, "b"));
   return attachment;
 }
@@ -128,6 +132,19 @@ it("lets a client join its first share while its node has yet to learn of a roll
   await cluster.run(subscribe(attachment, "$share/s/a"));
   await publish("1");
   expect(textsOf(peer)).toEqual(["1"]);
+});
+
+it("does not try again once a client has left that waits to join its first share", async () => {
+  const leaving = new AbortController();
+  const attachment = await attach(new RecordingPeer(), leaving);
+  cluster.chain.sealEmpty();
+  await cluster.clock.advance(1_000);
+  await cluster.run(removeBlocks(1));
+  const refused = expect(subscribe(attachment, "$share/s/a")).rejects.toMatchObject({ code: 200_300 });
+  await cluster.clock.advance(10);
+  attachment.detach({ expiryMs: 0, isRegular: true });
+  leaving.abort();
+  await refused;
 });
 
 it("gives a client the events that replace removed ones if another node rolls the index back while it joins its first share", async () => {
