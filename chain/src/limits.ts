@@ -145,7 +145,7 @@ export const READER_START_INTERVAL_MS = 1_000;
 /** How long the thread of a reader may take to start, in milliseconds. */
 export const READER_START_TIME_MS_MAX = 30_000;
 
-/** When requests of the reader have taken this long in all, in milliseconds, the reader pauses for as long as they took. */
+/** When requests of the reader have taken this long in all, in milliseconds, the reader pauses for this long, however much longer they took. */
 export const READER_PAUSE_AFTER_MS = 50;
 
 /** Longest answer of the reader as JSON text, in bytes. */

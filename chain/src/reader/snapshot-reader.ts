@@ -12,8 +12,8 @@ interface Task {
 
 /**
  * Reads the chain for others than its owner, in another thread than the one that makes blocks. A request that takes too long, or too much memory, ends the
- * thread and gets an error; the next request starts another thread. The reader pauses for as long as it works: so its clients use at most half of one
- * processor, and the chain can copy its log, which a snapshot in use prevents.
+ * thread and gets an error; the next request starts another thread. The reader pauses again and again, so that the chain can copy its log, which a
+ * snapshot in use prevents. The pauses are short even after long requests: those that wait are mostly of other clients.
  */
 export class SnapshotReader {
   readonly #options: ReaderThreadOptions;
@@ -73,9 +73,8 @@ export class SnapshotReader {
   }
 
   async #pause(): Promise<void> {
-    const pauseMs = this.#busyMs;
     this.#busyMs = 0;
-    await delay(pauseMs, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
+    await delay(READER_PAUSE_AFTER_MS, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
   }
 
   async #openThread(): Promise<ReaderThread> {

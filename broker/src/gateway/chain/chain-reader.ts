@@ -4,6 +4,7 @@ import {
   chainCallsWaitingMax,
   chainComputationsRunningMax,
   chainLookUpsRunningMax,
+  chainPauseFromMs,
   chainWaitTimeoutMs,
 } from "../limits.ts";
 import type { RpcRequest } from "../shared/rpc/endpoint.ts";
@@ -25,12 +26,15 @@ export interface ChainReaderOptions {
 
 const waiting = { waitingMax: chainCallsWaitingMax, waitTimeoutMs: chainWaitTimeoutMs };
 
-/** Reads the chain, a bounded number of calls at once. A thread beside the chain runs them one at a time; look-ups do not queue behind computations. */
+/**
+ * Reads the chain, a bounded number of calls at once. A thread beside the chain runs all calls one at a time, so a look-up may wait for a computation. After a
+ * long computation no other one starts for as long as it took: look-ups of other clients, and publishing, need that time.
+ */
 export class ChainReader {
   readonly #options: ChainReaderOptions;
   readonly #gates: Readonly<Record<Cost, Gate>> = {
     "look-up": new Gate({ ...waiting, runningMax: chainLookUpsRunningMax }),
-    computation: new Gate({ ...waiting, runningMax: chainComputationsRunningMax }),
+    computation: new Gate({ ...waiting, runningMax: chainComputationsRunningMax, pauseFromMs: chainPauseFromMs }),
   };
 
   constructor(options: ChainReaderOptions) {

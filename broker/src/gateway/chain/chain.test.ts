@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { Caller } from "../../engine/access/caller.ts";
 import { testCaller } from "../../engine/testing/as-caller.ts";
 import { createDeferred } from "../../lib/deferred.ts";
@@ -219,6 +219,30 @@ describe("limits on calls of the chain", () => {
     expect(await read("eth_blockNumber")).toEqual({ json: '"0x1"' });
     gate.resolve('"0x2"');
     expect(await Promise.all(calls)).toEqual(calls.map(() => ({ json: '"0x2"' })));
+  });
+
+  it("after a long computation the next one waits for as long again, and look-ups run meanwhile", async () => {
+    vi.useFakeTimers();
+    try {
+      const source: ChainSource = {
+        read: async ({ method }) => {
+          if (method === "eth_call") vi.advanceTimersByTime(1_000);
+          return '"0x1"';
+        },
+      };
+      const reader = new ChainReader({ broker: createFakeBroker(), source, logger: silentLogger });
+      const read = (method: string) => reader.call({ method, params: [], caller: testCaller });
+      await read("eth_call");
+      const answered: string[] = [];
+      const next = read("eth_call").then(() => answered.push("computation"));
+      vi.advanceTimersByTime(999);
+      for (let count = 0; count < 40; count += 1) await read("eth_blockNumber").then(() => answered.push("look-up"));
+      vi.advanceTimersByTime(1);
+      await next;
+      expect(answered).toEqual([...Array.from({ length: 40 }, () => "look-up"), "computation"]);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it("a waiting call does not run once its caller is gone", async () => {

@@ -66,4 +66,25 @@ describe("Gate", () => {
     leave();
     expect(await gate.enter()).toBeUndefined();
   });
+
+  it("pauses after a long call for as long as the call took, but not after a short one", async () => {
+    vi.useFakeTimers();
+    try {
+      const gate = new Gate({ ...options, runningMax: 1, pauseFromMs: 50 });
+      const long = await enter(gate);
+      const second = gate.enter();
+      vi.advanceTimersByTime(300);
+      long();
+      vi.advanceTimersByTime(299);
+      expect(await isSettled(second)).toBe(false);
+      vi.advanceTimersByTime(1);
+      const short = await second;
+      vi.advanceTimersByTime(49);
+      const third = gate.enter();
+      short?.();
+      expect(await isSettled(third)).toBe(true);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
 });

@@ -8,6 +8,8 @@ export interface GateOptions {
   readonly waitingMax: number;
   /** A call that has waited longer is refused when its turn comes. */
   readonly waitTimeoutMs: number;
+  /** If a call took at least this long, its place stays empty for the same time again after it ends. If undefined, there are no such pauses. */
+  readonly pauseFromMs?: number;
 }
 
 interface Waiting {
@@ -42,7 +44,13 @@ export class Gate {
 
   #admit(): Leave {
     this.#running += 1;
-    return () => this.#free();
+    const since = performance.now();
+    return () => this.#pause(performance.now() - since);
+  }
+
+  #pause(stayMs: number): void {
+    if (stayMs < (this.#options.pauseFromMs ?? Number.POSITIVE_INFINITY)) this.#free();
+    else setTimeout(() => this.#free(), stayMs).unref();
   }
 
   #free(): void {
