@@ -6,12 +6,15 @@ import { getContractAddress, type Hex, hexToBytes } from "viem";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { type EmbeddedChain, type EmbeddedChainOptions, startEmbeddedChain } from "../embedded-chain.ts";
 import { CHECKED_BYTES_MAX } from "../limits.ts";
+import { placesTable } from "../storage/schema.ts";
 import { CHAIN_ID, FEES, SIGNER } from "../testing/client.ts";
 
 /** Creation code of a contract that logs the data that it is called with: CALLDATACOPY, then LOG0. */
 const LOGGER: Hex = "0x60088060095f395ff3365f5f37365fa000";
 const address = getContractAddress({ from: SIGNER.address, nonce: 0n });
 const logsTotal = 40;
+/** SQLite's pages: their length, the first bytes of two kinds of them, and where these kinds name their last child page. */
+const [PAGE_BYTES, INTERIOR_INDEX, INTERIOR_TABLE, LAST_CHILD_AT] = [4_096, 2, 5, 8];
 
 let folder: string;
 let file: string;
@@ -70,6 +73,22 @@ function damaged(change: (sqlite: DatabaseSyncInstance) => void): string {
 function flipSql(column: string, bit: number): string {
   const flipped = `(${column} | (1 << ${bit})) - (${column} & (1 << ${bit}))`;
   return `UPDATE OR REPLACE places SET ${column} = ${flipped} WHERE place = 20 << 20`;
+}
+
+/** Where the root page of a table begins in the file. */
+function rootPageAt(path: string, table: string): number {
+  const sqlite = new DatabaseSync(path, { readOnly: true });
+  const row = sqlite.prepare("SELECT rootpage FROM sqlite_schema WHERE name = ?").get(table) as { rootpage: number };
+  sqlite.close();
+  return (row.rootpage - 1) * PAGE_BYTES;
+}
+
+/** Flips a bit so many bytes before the end of the root page of a table. */
+function flipBit(path: string, table: string, before: number): void {
+  const at = rootPageAt(path, table) + PAGE_BYTES - before;
+  const bytes = readFileSync(path);
+  bytes[at] = (bytes[at] ?? 0) ^ 0x10;
+  writeFileSync(path, bytes);
 }
 
 it("checkIndexEntries finds no damage in an undamaged index", async () => {
@@ -143,21 +162,42 @@ it.each([
 });
 
 /** The page has its kind at the start and its rows at the end. A flipped bit breaks the order of rows, by which SQLite searches, or makes the page unreadable. */
-it.each([8, 9, 100, 333, 1_000, 1_001, 1_500, 4_096])(
+it.each([8, 9, 100, 333, 1_000, 1_001, 1_500, PAGE_BYTES])(
   "checkIndexEntries rebuilds the index after a bit flip %i bytes before the end of its root page",
   async (before) => {
     const copy = damaged(() => undefined);
-    const sqlite = new DatabaseSync(copy, { readOnly: true });
-    const { rootpage } = sqlite.prepare("SELECT rootpage FROM sqlite_master WHERE name = 'places'").get() as {
-      rootpage: number;
-    };
-    sqlite.close();
-    const bytes = readFileSync(copy);
-    const at = rootpage * 4096 - before;
-    bytes[at] = (bytes[at] ?? 0) ^ 0x10;
-    writeFileSync(copy, bytes);
+    flipBit(copy, "places", before);
     await using chain = await start(copy);
     expect(await check(chain)).toBe(true);
     expect(await countFound(chain)).toEqual(everything);
   },
 );
+
+it("checkIndexEntries rebuilds an unreadable index again and again, even if a rebuild was interrupted and its table is damaged too", async () => {
+  const copy = damaged((sqlite) => sqlite.exec(placesTable("new_places")));
+  flipBit(copy, "new_places", PAGE_BYTES);
+  for (let round = 0; round < 3; round += 1) {
+    flipBit(copy, "places", PAGE_BYTES);
+    await using chain = await start(copy);
+    expect(await check(chain)).toBe(true);
+    expect(await countFound(chain)).toEqual(everything);
+  }
+});
+
+it("checkIndexEntries frees no page of another table to which a damaged page of the index refers", async () => {
+  const rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) SELECT 1, i FROM n";
+  const copy = damaged((sqlite) => sqlite.exec(`INSERT INTO places (key, place) ${rows}`)); // The root page then has children.
+  const bytes = readFileSync(copy);
+  const [from, to] = [rootPageAt(copy, "transactions"), rootPageAt(copy, "places")];
+  expect([bytes[from], bytes[to]]).toEqual([INTERIOR_TABLE, INTERIOR_INDEX]);
+  bytes.copy(bytes, to + LAST_CHILD_AT, from + LAST_CHILD_AT, from + LAST_CHILD_AT + 4);
+  writeFileSync(copy, bytes);
+  await using chain = await start(copy);
+  expect(await check(chain)).toBe(true);
+  // The next block would be written over free pages.
+  const fields = { type: "eip1559", chainId: CHAIN_ID, ...FEES, gas: 10_000_000n, to: SIGNER.address } as const;
+  const data: Hex = `0x${"ab".repeat(8 * PAGE_BYTES)}`;
+  await chain.submit(hexToBytes(await SIGNER.signTransaction({ ...fields, nonce: logsTotal + 1, data })));
+  await vi.waitFor(async () => expect(await chain.request({ method: "eth_blockNumber" })).toBe("0x2a"), 10_000);
+  expect(await countFound(chain)).toEqual(everything);
+});

@@ -176,9 +176,15 @@ export class ChainDatabase implements StateDatabase {
     }
   }
 
-  /** Creates an empty index of hashes and logs beside the present one. */
+  /** Creates an empty index of hashes and logs beside the present one. Drops what a rebuild that was interrupted has left, if its pages can be read. */
   beginPlaces(): void {
-    this.#database.exec(`DROP TABLE IF EXISTS new_places; ${placesTable("new_places")}`);
+    try {
+      this.#database.exec("DROP TABLE IF EXISTS new_places");
+    } catch (error) {
+      if (isTransientFault(error)) throw error;
+      this.#setAside("new_places");
+    }
+    this.#database.exec(placesTable("new_places"));
   }
 
   /** Adds entries to the new index; `isLast` then replaces the present one with it. */
@@ -186,8 +192,10 @@ export class ChainDatabase implements StateDatabase {
     this.#write(() => {
       const insert = this.#database.prepare("INSERT OR IGNORE INTO new_places (key, place) VALUES (?, ?)");
       for (const { key, place } of entries) insert.run(key, place);
+      if (!isLast) return;
+      this.#setAside("places");
+      this.#database.exec("ALTER TABLE new_places RENAME TO places");
     });
-    if (isLast) this.#replacePlaces();
   }
 
   readNode(key: string): Uint8Array | undefined {
@@ -259,16 +267,12 @@ export class ChainDatabase implements StateDatabase {
     }
   }
 
-  /** Puts the new index in the place of the present one. A table with a damaged page cannot be dropped, nor renamed in a transaction that tried to drop it. */
-  #replacePlaces(): void {
-    const rename = "ALTER TABLE new_places RENAME TO places";
-    try {
-      this.#write(() => this.#database.exec(`DROP TABLE places; ${rename}`));
-    } catch (error) {
-      if (isTransientFault(error)) throw error;
-      const damaged = `damaged_places_${this.savedUpTo}`;
-      this.#write(() => this.#database.exec(`ALTER TABLE places RENAME TO ${damaged}; ${rename}`));
-    }
+  /** Renames a damaged table, and never drops it: SQLite would free every page that it refers to, and a damaged page may refer to pages of other tables. */
+  #setAside(table: string): void {
+    const find = this.#database.prepare("SELECT 1 FROM sqlite_schema WHERE name = ?");
+    let number = 1;
+    while (find.get(`damaged_places_${number}`) !== undefined) number += 1;
+    this.#database.exec(`ALTER TABLE ${table} RENAME TO damaged_places_${number}`);
   }
 
   #write(statements: () => void): void {
