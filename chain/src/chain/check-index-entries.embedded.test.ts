@@ -123,19 +123,22 @@ it.each([
   expect(await check(chain)).toBe(false);
 });
 
-/** Bytes before the number in the effects of a block: their count, and for the place of the first entry its key. */
+/** Bytes before the number in the effects of a block: their count, the entries of its hash and its transaction's, and for a place its key. */
 it.each([
-  ["a key", 4],
-  ["a place", 12],
+  ["a key", 36],
+  ["a place", 44],
 ])(
-  "blocks follow, and checkIndexEntries rebuilds the index, after a bit flip in %s that is not saved yet",
+  "searches find all, blocks follow, and checkIndexEntries reports the damage, after a bit flip in %s of a log that is not saved yet",
   async (_, at) => {
     const flipped = `CAST(substr(effects, 1, ${at + 7}) || x'01' || substr(effects, ${at + 9}) AS BLOB)`;
     await using chain = await start(damaged((sqlite) => sqlite.exec(`UPDATE unsaved SET effects = ${flipped}`)));
+    expect(await countFound(chain)).toEqual(everything);
+    expect(await check(chain)).toBe(true);
+    expect(await check(chain)).toBe(false);
     const fields = { type: "eip1559", chainId: CHAIN_ID, ...FEES, gas: 1_000_000n, to: address, data: "0x" } as const;
     await chain.submit(hexToBytes(await SIGNER.signTransaction({ ...fields, nonce: logsTotal + 1 })));
     await vi.waitFor(async () => expect(await chain.request({ method: "eth_blockNumber" })).toBe("0x2a"), 10_000);
-    expect(await check(chain)).toBe(true);
+    expect(await check(chain)).toBe(false);
     expect(await countFound(chain)).toEqual({ ...everything, logs: logsTotal + 1 });
   },
 );

@@ -1,11 +1,16 @@
 import { isSameBytes, orderedRoot } from "@stele/eth/node";
-import type { Block, BlockHead } from "../blocks/block.ts";
+import type { Block, BlockHead, ExecutedTransaction } from "../blocks/block.ts";
 import { encodeCommittedBlock } from "../blocks/committed-block.ts";
 import { encodeReceipt } from "../blocks/receipt.ts";
 import { ChainDamagedError } from "../chain-damaged-error.ts";
 import type { BlockRange } from "../messages.ts";
-import type { ChainDatabase } from "../storage/chain-database.ts";
 import { isTransientFault } from "../storage/transient-fault.ts";
+
+/** The part of the chain's tables that this file reads. They use this file themselves. */
+interface StoredBlocks {
+  findBlockHead(number: bigint): BlockHead | undefined;
+  readExecuted(number: bigint): ExecutedTransaction[];
+}
 
 /** A block in the file is missing, cannot be decoded, or does not match its hashes. */
 export class BlockDamagedError extends ChainDamagedError {
@@ -19,7 +24,7 @@ export class BlockDamagedError extends ChainDamagedError {
  * Reads blocks, and compares each with the hashes of its parent, its transactions and its receipts. Returns them as `encodeCommittedBlock` encodes them.
  * @throws BlockDamagedError for the first block that is missing, does not match or is malformed.
  */
-export function readVerifiedBlocks(database: ChainDatabase, { from, to, bytesMax }: BlockRange): Uint8Array[] {
+export function readVerifiedBlocks(database: StoredBlocks, { from, to, bytesMax }: BlockRange): Uint8Array[] {
   const blocks: Uint8Array[] = [];
   let before = from === 0n ? undefined : reading(from - 1n, () => readHead(database, from - 1n));
   let bytes = 0;
@@ -34,7 +39,7 @@ export function readVerifiedBlocks(database: ChainDatabase, { from, to, bytesMax
 }
 
 /** Reads one block and compares it with its hashes and with the parent hash in the next header. @throws BlockDamagedError. */
-export function readVerifiedBlock(database: ChainDatabase, number: bigint): Block {
+export function readVerifiedBlock(database: StoredBlocks, number: bigint): Block {
   const { block } = reading(number, () => readBlock(database, number, undefined));
   const next = reading(number + 1n, () => database.findBlockHead(number + 1n));
   if (next !== undefined && !isSameBytes(next.header.parentHash, block.hash)) {
@@ -43,7 +48,7 @@ export function readVerifiedBlock(database: ChainDatabase, number: bigint): Bloc
   return block;
 }
 
-function readBlock(database: ChainDatabase, number: bigint, before: BlockHead | undefined) {
+function readBlock(database: StoredBlocks, number: bigint, before: BlockHead | undefined) {
   const head = readHead(database, number);
   const { parentHash, transactionsRoot, receiptsRoot } = head.header;
   if (before !== undefined && !isSameBytes(parentHash, before.hash)) {
@@ -61,7 +66,7 @@ function readBlock(database: ChainDatabase, number: bigint, before: BlockHead | 
   return { block, receipts };
 }
 
-function readHead(database: ChainDatabase, number: bigint): BlockHead {
+function readHead(database: StoredBlocks, number: bigint): BlockHead {
   const head = database.findBlockHead(number);
   if (head?.header.number !== number) throw new BlockDamagedError(number, "its header is missing or another block's");
   return head;

@@ -4,6 +4,7 @@ import type { Block, BlockHead, ExecutedTransaction } from "../blocks/block.ts";
 import { decodeHeader, encodeHeader } from "../blocks/header.ts";
 import { decodeStoredReceipt, encodeStoredReceipt } from "../blocks/receipt-codec.ts";
 import { parseTransaction } from "../blocks/transaction.ts";
+import { readVerifiedBlock } from "../chain/verified-blocks.ts";
 import { ChainDamagedError } from "../chain-damaged-error.ts";
 import type { StateDatabase } from "../state/checked-source.ts";
 import type { NodeChanges } from "../state/node-changes.ts";
@@ -43,6 +44,7 @@ export class ChainDatabase implements StateDatabase {
   readonly #owned: OwnedDatabase | undefined;
   readonly #headFile: HeadFile | undefined;
   readonly #unsaved = new UnsavedEffects();
+  #hasRestoredEntries = false;
 
   /** `owned` is the database with its lock, if this process writes it. `headFile` belongs to a chain that is in a file. */
   constructor(database: DatabaseSyncInstance, owned?: OwnedDatabase, headFile?: HeadFile) {
@@ -88,8 +90,9 @@ export class ChainDatabase implements StateDatabase {
   }
 
   /**
-   * Loads unsaved effects that another thread or process wrote. Call this at the start of a snapshot or a process.
-   * @throws ChainDamagedError if a row cannot be decoded.
+   * Loads unsaved effects that another thread or process wrote. Call this at the start of a snapshot or a process. Takes the index entries of a block from the
+   * block itself if damage has turned one into anything but integers: their table would refuse it, and with it all later blocks.
+   * @throws ChainDamagedError if a row cannot be decoded, or if such a block is damaged too.
    */
   loadUnsaved(): void {
     const { first } = this.#statements.selectFirstUnsaved.get() as { first: number | null }; // The column of the statement.
@@ -98,8 +101,21 @@ export class ChainDatabase implements StateDatabase {
     const after = this.#unsaved.first === undefined ? first - 1 : this.#unsaved.last;
     for (const row of this.#statements.selectUnsaved.all(after)) {
       const { number, effects } = row as { number: number; effects: Uint8Array }; // As above.
-      this.#unsaved.add(number, decodeRow(number, effects), effects.length);
+      const decoded = decodeRow(number, effects);
+      const isWhole = decoded.places.every(
+        ({ key, place }) => Number.isSafeInteger(key) && Number.isSafeInteger(place),
+      );
+      const places = isWhole ? decoded.places : indexEntries(readVerifiedBlock(this, BigInt(number)));
+      this.#unsaved.add(number, { ...decoded, places }, effects.length);
+      this.#hasRestoredEntries ||= !isWhole;
     }
+  }
+
+  /** Whether index entries were damaged and taken from their block since the last call. */
+  takeRestored(): boolean {
+    const hasRestored = this.#hasRestoredEntries;
+    this.#hasRestoredEntries = false;
+    return hasRestored;
   }
 
   /** Runs `work` on the chain as it is now; blocks that are committed meanwhile do not show. */

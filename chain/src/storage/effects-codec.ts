@@ -16,18 +16,13 @@ export function encodeEffects({ nodes, places }: BlockEffects): Uint8Array {
   return bytes;
 }
 
-/**
- * Decodes the effects of a block. Leaves out an index entry that damage has turned into anything but integers: its table would refuse it, and with it all later
- * blocks. The check of the index adds the entry from its block again.
- * @throws RangeError if a length in `bytes` reaches past their end.
- */
+/** Decodes the effects of a block. @throws RangeError if a length in `bytes` reaches past their end. */
 export function decodeEffects(bytes: Buffer): BlockEffects {
   const count = bytes.readUInt32BE(0);
   const nodesAt = COUNT_BYTES + count * ENTRY_BYTES;
   const places: IndexEntry[] = [];
   for (let at = COUNT_BYTES; at < nodesAt; at += ENTRY_BYTES) {
-    const [key, place] = [bytes.readDoubleBE(at), bytes.readDoubleBE(at + NUMBER_BYTES)];
-    if (Number.isSafeInteger(key) && Number.isSafeInteger(place)) places.push({ key, place });
+    places.push({ key: bytes.readDoubleBE(at), place: bytes.readDoubleBE(at + NUMBER_BYTES) });
   }
   return { nodes: decodeNodes(bytes.subarray(nodesAt)), places };
 }
