@@ -14,11 +14,12 @@ import {
   READER_PAUSE_AFTER_MS,
   READER_REQUESTS_MAX,
 } from "../limits.ts";
-import { addressKey } from "../storage/places.ts";
+import { addressKey, topicKey } from "../storage/places.ts";
 import { CHAIN_ID } from "../testing/client.ts";
 
 const account = privateKeyToAccount(generatePrivateKey());
 const SINK: Hex = "0x00000000000000000000000000000000000000aa";
+const TOPIC: Hex = `0x${"ab".repeat(32)}`;
 /** Code that calls itself twice with all its gas, and never passes a JUMPDEST, where calls check their deadline. */
 const recursion = "0x5f5f5f5f5f305af1505f5f5f5f5f305af150";
 const hugeCode = `0x6003565b5f5f5f5f5f305af100${"00".repeat(250_000)}`;
@@ -56,8 +57,8 @@ function makeLogs(chain: EmbeddedChain, nonce: number, logs: number): Promise<He
   return makeBlockOf(chain, { nonce, gas: 500_000_000n, data: `0x${writeLog.repeat(logs)}` });
 }
 
-/** Makes a chain whose index says that this many transactions have logs of SINK. */
-async function makeLogPlaces(count: number): Promise<void> {
+/** Makes a chain whose index says that this many transactions have logs under a key, which none has. */
+async function makeLogPlaces(count: number, key = addressKey(fromHex(SINK))): Promise<void> {
   const file = join(folder, "chain.db");
   {
     await using chain = await start({ file });
@@ -66,7 +67,7 @@ async function makeLogPlaces(count: number): Promise<void> {
   const database = new DatabaseSync(file);
   database.exec(
     `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
-     INSERT INTO places SELECT ${addressKey(fromHex(SINK))}, i FROM n`,
+     INSERT INTO places SELECT ${key}, i FROM n`,
   );
   database.close();
 }
@@ -234,9 +235,17 @@ describe("SnapshotReader", () => {
   it("searches for rare logs of a contract that has logs in more transactions than a search can read", async () => {
     await makeLogPlaces(LOGS_SEARCH_TRANSACTIONS_MAX + 1);
     await using chain = await start();
-    const topics = [`0x${"ab".repeat(32)}`];
-    expect(await read(chain, "eth_getLogs", { fromBlock: "0x0", address: SINK, topics })).toEqual([]);
+    expect(await read(chain, "eth_getLogs", { fromBlock: "0x0", address: SINK, topics: [TOPIC] })).toEqual([]);
   });
+
+  it.each([1_000, LOGS_SEARCH_TRANSACTIONS_MAX + 1])(
+    "searches for common logs of a contract that has few: the other contracts' are in %i transactions",
+    async (count) => {
+      await makeLogPlaces(count, topicKey(fromHex(TOPIC)));
+      await using chain = await start();
+      expect(await read(chain, "eth_getLogs", { fromBlock: "0x0", address: SINK, topics: [TOPIC] })).toEqual([]);
+    },
+  );
 
   it("refuses requests over the limit, and parameters that are nested too deeply", async () => {
     await using chain = await start();

@@ -35,6 +35,11 @@ interface LogSearch extends LogQuery {
   readonly endsAt: number;
 }
 
+interface EntriesWanted {
+  readonly keys: readonly number[] | undefined;
+  readonly fewerThan?: number | undefined;
+}
+
 /** Maximum number of topics of a log, and so of a log filter. */
 const TOPICS_MAX = 4;
 const ADDRESS_BYTES = 20;
@@ -159,30 +164,41 @@ function tooManyTransactions(): ProviderRpcError {
 }
 
 function* candidates(chain: ReadableChain, search: LogSearch): Generator<IncludedTransaction> {
-  // By the topic if there are both: a contract mostly has many more logs than logs of one kind.
-  const keys = search.topics[0]?.map(topicKey) ?? search.addresses?.map(addressKey);
-  if (keys === undefined) {
+  if (search.topics[0] === undefined && search.addresses === undefined) {
     for (let number = search.from; number <= search.to; number += 1n) yield* wholeBlock(chain, number);
     return;
   }
-  for (const entry of entriesOf(chain, keys, search)) {
+  for (const entry of fewestEntries(chain, search)) {
     const included = chain.blocks.readEntry(entry);
     if (included !== undefined) yield included;
   }
 }
 
-/** One entry for each place, in order. @throws ProviderRpcError if there are too many, or if they take too long. */
-function entriesOf(chain: ReadableChain, keys: readonly number[], search: LogSearch): readonly IndexEntry[] {
-  const { from, to, endsAt } = search;
+/** The entries of the first topics, or of the addresses if these have fewer, in order. @throws ProviderRpcError if there are too many or they take too long. */
+function fewestEntries(chain: ReadableChain, search: LogSearch): readonly IndexEntry[] {
+  const byTopic = entriesOf(chain, { keys: search.topics[0]?.map(topicKey) }, search);
+  const byAddress = entriesOf(chain, { keys: search.addresses?.map(addressKey), fewerThan: byTopic?.length }, search);
+  const entries = byAddress ?? byTopic;
+  if (entries === undefined) throw tooManyTransactions();
+  return entries.toSorted((left, right) => left.place - right.place);
+}
+
+/** One entry for each place; undefined if there are no keys, or too many entries. @throws ProviderRpcError if they take too long. */
+function entriesOf(
+  chain: ReadableChain,
+  { keys, fewerThan = LOGS_SEARCH_TRANSACTIONS_MAX + 1 }: EntriesWanted,
+  { from, to, endsAt }: LogSearch,
+): readonly IndexEntry[] | undefined {
+  if (keys === undefined || fewerThan === 0) return undefined;
   const entries = new Map<Place, IndexEntry>();
   for (const key of new Set(keys)) {
     for (const place of chain.readLogPlaces(key, toPlace(from, 0), toPlace(to + 1n, 0))) {
       entries.set(place, { key, place });
-      if (entries.size > LOGS_SEARCH_TRANSACTIONS_MAX) throw tooManyTransactions();
+      if (entries.size >= fewerThan) return undefined;
       if (from !== to && performance.now() > endsAt) throw searchTooSlow(chain.options.callTimeMsMax);
     }
   }
-  return [...entries.values()].toSorted((left, right) => left.place - right.place);
+  return [...entries.values()];
 }
 
 function* wholeBlock(chain: ReadableChain, number: bigint): Generator<IncludedTransaction> {
