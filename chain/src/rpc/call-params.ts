@@ -19,7 +19,7 @@ const WORD_BYTES = 32;
 export async function toSimulation(chain: ReadableChain, params: Params): Promise<Simulation> {
   const fields = params.required(0);
   if (!isRecord(fields)) throw invalidParams("invalid argument 0: a call must be an object");
-  if (params.optional(3) !== undefined) throw invalidParams("invalid argument 3: block overrides are not supported");
+  if (!isEmpty(params.optional(3) ?? {})) throw invalidParams("invalid argument 3: block overrides are not supported");
   const { head, view } = await getState(chain, params.optional(1));
   const message = toMessage(withoutNulls(fields), chain.options.callGasMax);
   const overrides = params.optional(2);
@@ -29,6 +29,10 @@ export async function toSimulation(chain: ReadableChain, params: Params): Promis
     header: head.header,
     ...(overrides === undefined ? {} : { overrides: toOverrides(overrides) }),
   };
+}
+
+function isEmpty(value: unknown): boolean {
+  return isRecord(value) && Object.keys(withoutNulls(value)).length === 0;
 }
 
 function toMessage(fields: Fields, gasMax: bigint): Omit<Message, "intrinsicGas"> {
