@@ -173,6 +173,27 @@ describe("fail-over", () => {
     expect(about.filter((message) => message === "chain endpoint answers again")).toHaveLength(1);
   });
 
+  it.each([
+    ["code", { code: 429, message: "no" }],
+    ["text", { code: -32005, message: "request rate limited" }],
+  ])("recognises a rate limit by an error's %s, while it checks the chain and later", async (_, error) => {
+    const [node] = await startNodes(1);
+    const refuse = ({ id }: { readonly id: number }) => ({ id, error });
+    node.answer = refuse;
+    await expect(ask(createSet([node.url()]))).rejects.toMatchObject({ isOverLimit: true });
+    node.answer = undefined;
+    const set = createSet([node.url("ws")]);
+    await ask(set);
+    node.answer = refuse;
+    await expect(ask(set)).rejects.toMatchObject({ isOverLimit: true });
+  });
+
+  it("recognises a rate limit by the refusal of a WebSocket", async () => {
+    const [node] = await startNodes(1);
+    node.acceptsWebSockets = false;
+    await expect(ask(createSet([node.url("ws")]))).rejects.toMatchObject({ isOverLimit: true });
+  });
+
   it("hides user, password and keys of an address in messages and in the log", async () => {
     const [node] = await startNodes(1);
     node.exchange = (request, response) => response.writeHead(401).end(request.url);

@@ -3,7 +3,7 @@ import type { Clock } from "../../../ports/clock.ts";
 import type { Outage } from "../../../ports/ledger.ts";
 import { findCount } from "./answer.ts";
 import { type ChainIdentity, type EvmProvider, Rpc } from "./rpc.ts";
-import { isFullPool, toRpcFailure, toSendFailure } from "./rpc-failure.ts";
+import { isFullPool, toRpcFailure, toSendFailure, toUnreached } from "./rpc-failure.ts";
 import { isLogList } from "./rpc-log.ts";
 import { type ExpectedChain, findDifference, readIdentity } from "./check-chain.ts";
 import type { RpcCall } from "./connection.ts";
@@ -212,10 +212,8 @@ export class EndpointSet implements EvmProvider {
     try {
       return await readIdentity(new Rpc({ request }));
     } catch (error) {
-      const { cause, message } = toRpcFailure(error);
-      throw cause instanceof EndpointError
-        ? cause
-        : new EndpointError(`${endpoint.name}: ${message}`, { reach: "unreached" });
+      const failure = toRpcFailure(error);
+      throw failure.cause instanceof EndpointError ? failure.cause : toUnreached(endpoint.name, failure);
     }
   }
 
@@ -392,8 +390,6 @@ function toSendError(error: unknown, endpoint: Endpoint): unknown {
 /** The failure that counts against an endpoint; undefined if the endpoint answered, or if a size was the cause. */
 function toEndpointError(error: unknown, endpoint: Endpoint): EndpointError | undefined {
   if (error instanceof EndpointError) return isForNext(error) ? error : undefined;
-  if (error instanceof RpcAnswerError && toRpcFailure(error).kind === "unreached") {
-    return new EndpointError(`${endpoint.name}: ${error.message}`, { reach: "unreached" });
-  }
-  return undefined;
+  const isUnreached = error instanceof RpcAnswerError && toRpcFailure(error).kind === "unreached";
+  return isUnreached ? toUnreached(endpoint.name, error) : undefined;
 }

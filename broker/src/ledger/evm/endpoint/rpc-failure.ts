@@ -132,6 +132,13 @@ export function withoutRange(failure: RpcFailure): RpcFailure {
   return kind === "range-refused" ? new RpcFailure("refused", message, { cause }) : failure;
 }
 
+/** The failure of an endpoint that answered without processing the request. */
+export function toUnreached(name: string, error: unknown): EndpointError {
+  const { message } = toRpcFailure(error);
+  const isOverLimit = causes(error).some((cause) => isRateLimited(cause.code, cause.message));
+  return new EndpointError(`${name}: ${message}`, { reach: "unreached", isOverLimit });
+}
+
 /** Whether an endpoint has no room for a transaction, while it answers other requests. */
 export function isFullPool(error: unknown): boolean {
   return causes(error).some(({ message }) => fullPool.test(message));
@@ -178,12 +185,16 @@ export function toReadError(error: unknown): BrokerError {
 
 function kindOf(code: number | undefined, text: string): RpcFailureKind {
   if (code === undefined || connectionCodes.has(code)) return "connection";
-  if (code === rateLimitedCode || rateLimited.test(text) || fullPool.test(text)) return "unreached";
+  if (isRateLimited(code, text) || fullPool.test(text)) return "unreached";
   const found = wordings.find(([, pattern]) => pattern.test(text));
   if (found !== undefined) return found[0];
   if (outOfTime.test(text)) return "connection";
   if (unsupportedCodes.has(code)) return "unsupported";
   return code === limitExceededCode ? "range-refused" : "refused";
+}
+
+function isRateLimited(code: unknown, text: string): boolean {
+  return code === rateLimitedCode || rateLimited.test(text);
 }
 
 /** The error and its causes, since viem nests the endpoint's own error. */

@@ -26,6 +26,7 @@ export function openWebSocket(address: EndpointAddress, events: ChannelEvents): 
     failure ??= new EndpointError(`${address.name}: answered HTTP ${response.statusCode}`, {
       reach: "unreached",
       retryAfterMs,
+      isOverLimit: response.statusCode === 429,
     });
     socket.terminate();
   });
