@@ -149,7 +149,7 @@ describe("fail-over", () => {
     second.exchange = (_, response) => response.writeHead(401).end();
     const refused = await ask(set).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(EndpointError);
-    expect(refused).toMatchObject({ reach: "unreached", isOverLimit: false, message: expect.stringContaining("; ") });
+    expect(refused).toMatchObject({ reach: "unreached", isOverLimit: true, message: expect.stringContaining("; ") });
     expect(set.failure()?.reason).toContain("answered HTTP 401");
 
     const open = createSet([first.url(), second.url()]);

@@ -280,7 +280,7 @@ export class EndpointSet implements EvmProvider {
   #summarise(failures: ReadonlyMap<Endpoint, EndpointError>): EndpointError {
     const reach = isMaybeDone(failures) ? "unknown" : "unreached";
     const reasons = this.#endpoints.flatMap((endpoint) => failures.get(endpoint)?.message ?? endpoint.reason ?? []);
-    const isOverLimit = this.#endpoints.every((endpoint) => endpoint.isOverLimit);
+    const isOverLimit = this.#endpoints.some((endpoint) => endpoint.isOverLimit);
     return new EndpointError(reasons.join("; "), { reach, isOverLimit });
   }
 
