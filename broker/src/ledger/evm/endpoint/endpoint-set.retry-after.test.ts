@@ -128,6 +128,18 @@ it("keeps to a Retry-After if an endpoint then turns out to serve another chain"
   await set.close();
 });
 
+it("does not check the chain of an endpoint again after a rate limit", async () => {
+  await using node = await FakeNode.start();
+  const { set, pass } = await createTimedSet(node);
+  askForPause(node);
+  await expect(set.request({ method: "eth_any" })).rejects.toThrow("answered HTTP 429");
+  node.exchange = undefined;
+  pass(3_600_000);
+  expect(await set.request({ method: "eth_any" })).toBe("eth_any");
+  expect(node.count("eth_chainId")).toBe(1);
+  await set.close();
+});
+
 it("names the pause in the log when it leaves an endpoint because of its Retry-After", async () => {
   await using node = await FakeNode.start();
   const reasons: unknown[] = [];

@@ -113,8 +113,9 @@ export class Endpoint {
   }
 
   onFailure(failure: EndpointError, failuresBefore: number): void {
-    this.doubt();
     const { message, reach, retryAfterMs, isOverLimit } = failure;
+    // A rate limit says nothing about the chain, and a check of the chain would use it up.
+    if (!isOverLimit) this.doubt();
     this.#isOverLimit = isOverLimit;
     if (retryAfterMs !== undefined) this.#pause(message, retryAfterMs);
     if (this.#failures > failuresBefore) return;
@@ -128,6 +129,7 @@ export class Endpoint {
 
   /** Puts the endpoint on hold because it serves another chain. */
   onForeign(reason: string): void {
+    this.doubt();
     this.#isOverLimit = false;
     this.#failures += 1;
     this.#hold(reason, foreignHoldMs);
@@ -144,7 +146,6 @@ export class Endpoint {
   }
 
   #hold(reason: string, delayMs: number): void {
-    this.doubt();
     this.head = undefined;
     if (this.#reason === undefined) this.#downSince = this.#clock.monotonic();
     this.#reason = reason;
