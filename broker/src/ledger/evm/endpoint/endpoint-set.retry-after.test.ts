@@ -140,6 +140,40 @@ it("does not check the chain of an endpoint again after a rate limit", async () 
   await set.close();
 });
 
+it("does not take a full pool for the rate limit before it", async () => {
+  await using node = await FakeNode.start();
+  const { set, pass } = await createTimedSet(node);
+  askForPause(node);
+  await expect(set.request({ method: "eth_any" })).rejects.toMatchObject({ isOverLimit: true });
+  node.exchange = undefined;
+  pass(3_600_000);
+  node.answer = ({ id }) => ({ id, error: { code: -32000, message: "txpool is full" } });
+  await expect(set.request({ method: "eth_sendRawTransaction" })).rejects.toMatchObject({ isOverLimit: false });
+  await set.close();
+});
+
+it("does not take the earlier rate limit of an endpoint that lags now for the cause of another one's failure", async () => {
+  await using lagging = await FakeNode.start();
+  await using other = await FakeNode.start();
+  let now = 0;
+  const set = await createSet([lagging, other], { ...stopped, monotonic: () => now });
+  const ask = (): Promise<unknown> => set.request({ method: "eth_any" });
+  const refuseAll = (): void => void (other.exchange = (_, response) => response.writeHead(401).end());
+  askForPause(lagging);
+  await ask();
+  lagging.exchange = undefined;
+  now += 3_600_000;
+  refuseAll();
+  await ask();
+  other.exchange = undefined;
+  other.chain.head = 200;
+  now += 10_000;
+  await set.requestAll([{ method: "eth_any" }], 200);
+  refuseAll();
+  await expect(ask()).rejects.toMatchObject({ isOverLimit: false });
+  await set.close();
+});
+
 it("names the pause in the log when it leaves an endpoint because of its Retry-After", async () => {
   await using node = await FakeNode.start();
   const reasons: unknown[] = [];

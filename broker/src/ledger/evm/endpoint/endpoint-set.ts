@@ -280,7 +280,8 @@ export class EndpointSet implements EvmProvider {
   #summarise(failures: ReadonlyMap<Endpoint, EndpointError>): EndpointError {
     const reach = isMaybeDone(failures) ? "unknown" : "unreached";
     const reasons = this.#endpoints.flatMap((endpoint) => failures.get(endpoint)?.message ?? endpoint.reason ?? []);
-    const isOverLimit = this.#endpoints.some((endpoint) => endpoint.isOverLimit);
+    // An endpoint that was not asked is on hold for its last failure.
+    const isOverLimit = this.#endpoints.some((endpoint) => (failures.get(endpoint) ?? endpoint).isOverLimit);
     return new EndpointError(reasons.join("; "), { reach, isOverLimit });
   }
 

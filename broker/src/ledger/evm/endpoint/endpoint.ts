@@ -65,7 +65,7 @@ export class Endpoint {
     return this.#reason;
   }
 
-  /** Whether a rate limit caused the last failure; only valid while the endpoint is down. */
+  /** Whether a rate limit caused the last failure, and the endpoint has answered nothing since. */
   get isOverLimit(): boolean {
     return this.#isOverLimit;
   }
@@ -99,6 +99,7 @@ export class Endpoint {
     this.#lost = 0;
     this.#heldUntil = 0;
     this.#reason = undefined;
+    this.#isOverLimit = false;
   }
 
   /** Call it when the endpoint answered a part of the check of its chain. If it loses the request that follows, it gets the next one soon. */
