@@ -1,0 +1,47 @@
+import { type EmbeddedChain, startEmbeddedChain } from "@stele/chain";
+import { Signer } from "@stele/eth/node";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { silentLogger } from "../../lib/logger.ts";
+import type { RpcCall } from "./endpoint/connection.ts";
+import { EndpointSet } from "./endpoint/endpoint-set.ts";
+import { FakeNode } from "./endpoint/testing/fake-node.ts";
+import { FastClock } from "./endpoint/testing/fast-clock.ts";
+import { createEvmHarness, testKey } from "./testing/evm-harness.ts";
+
+const names = ["limited"];
+const clock = new FastClock(25);
+let chain: EmbeddedChain;
+
+beforeAll(async () => {
+  const genesisAccounts = names.map((name) => new Signer(testKey(name)).address);
+  chain = await startEmbeddedChain({ file: ":memory:", chainId: 1337, genesisAccounts });
+});
+
+afterAll(async () => {
+  await chain.stop();
+});
+
+/** Has the endpoint serve the chain, and refuse every fourth request with the error of a rate limit. */
+function serveLimited(node: FakeNode): void {
+  let asked = 0;
+  node.answer = async (call) => {
+    asked += 1;
+    if (asked % 4 === 0) return { id: call.id, error: { code: 429, message: "too many requests" } };
+    const { method, params } = call as RpcCall; // The ledger's calls have parameters.
+    return chain.request({ method, params }).then(
+      (result) => ({ id: call.id, result }),
+      ({ code, message }: { code: unknown; message: unknown }) => ({ id: call.id, error: { code, message } }),
+    );
+  };
+}
+
+test("a ledger starts behind an endpoint that refuses some of its requests because of a rate limit", async () => {
+  await using node = await FakeNode.start();
+  serveLimited(node);
+  const set = new EndpointSet({ addresses: [node.url()], clock, logger: silentLogger, timeoutMs: 20_000 });
+  const ledger = createEvmHarness(set, "limited").createLedger({ clock, pollMs: 1_000 });
+  await ledger.start();
+  expect(node.methods.length).toBeGreaterThan(8); // So it refused at least two.
+  await ledger.stop();
+  await set.close();
+});
