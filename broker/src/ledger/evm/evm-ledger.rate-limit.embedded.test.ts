@@ -1,14 +1,18 @@
 import { type EmbeddedChain, startEmbeddedChain } from "@stele/chain";
 import { Signer } from "@stele/eth/node";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createDeferred } from "../../lib/deferred.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import type { RpcCall } from "./endpoint/connection.ts";
+import { EndpointError } from "./endpoint/endpoint-error.ts";
 import { EndpointSet } from "./endpoint/endpoint-set.ts";
 import { FakeNode } from "./endpoint/testing/fake-node.ts";
 import { FastClock } from "./endpoint/testing/fast-clock.ts";
 import { createEvmHarness, testKey } from "./testing/evm-harness.ts";
+import { InterceptedProvider } from "./testing/intercepted-provider.ts";
+import { TestJournal } from "./testing/writer-world.ts";
 
-const names = ["limited"];
+const names = ["limited", "failing", "stranger to failing"];
 const clock = new FastClock(25);
 let chain: EmbeddedChain;
 
@@ -44,4 +48,32 @@ test("a ledger starts behind an endpoint that refuses some of its requests becau
   expect(node.methods.length).toBeGreaterThan(8); // So it refused at least two.
   await ledger.stop();
   await set.close();
+});
+
+test("a start that fails does not wait for a rate limit that its reading of blocks exceeds", async () => {
+  const provider = new InterceptedProvider({ request: async (call) => chain.request(call) });
+  const harness = createEvmHarness(provider, "failing");
+  const journal = new TestJournal();
+  const first = harness.createLedger({ journal });
+  await first.start();
+  await first.stop();
+  const isReading = createDeferred<void>();
+  let reads = 0;
+  provider.current = async ({ method }, pass) => {
+    if (method !== "eth_getLogs") return pass();
+    reads += 1;
+    isReading.resolve();
+    throw new EndpointError("answered HTTP 429", { reach: "unreached", isOverLimit: true });
+  };
+  let lists = 0;
+  journal.listTransactions = async () => {
+    lists += 1;
+    if (lists === 1) return []; // Before the components start.
+    await harness.stranger.open("a/topic");
+    await isReading.promise;
+    throw new Error("the journal cannot be read");
+  };
+  const ledger = harness.createLedger({ journal, clock, pollMs: 250 });
+  await expect(ledger.start()).rejects.toThrow("the journal cannot be read");
+  expect(reads).toBeLessThan(4);
 });

@@ -71,13 +71,14 @@ export class EvmLedger implements Ledger {
   readonly isFinal: boolean;
   readonly #base: LedgerBase;
   #components: LedgerComponents | undefined;
+  #isStarting = false;
   #isStopped = false;
 
   constructor(options: EvmLedgerOptions) {
     this.groupId = options.groupId;
     this.isFinal = isEmbedded(options.provider);
     this.publishTimeoutMs = options.deadlineMs;
-    const isPatient = (): boolean => this.#components === undefined && !this.#isStopped;
+    const isPatient = (): boolean => this.#isStarting && !this.#isStopped;
     const rpc = new Rpc(
       this.isFinal ? options.provider : createPatientProvider(options.provider, { clock: options.clock, isPatient }),
     );
@@ -111,15 +112,20 @@ export class EvmLedger implements Ledger {
   }
 
   async start({ mayDeploy = () => true }: LedgerStartOptions = {}): Promise<void> {
+    this.#isStarting = true;
+    let components: LedgerComponents | undefined;
     try {
-      const components = await createComponents(this.#base, mayDeploy);
+      components = await createComponents(this.#base, mayDeploy);
       await startComponents(components, this.#base.options);
-      if (this.#isStopped) await stopComponents(components, AbortSignal.abort());
-      else this.#components = components;
+      if (!this.#isStopped) this.#components = components;
     } catch (error) {
       if (!(error instanceof RpcFailure)) throw error;
       if (error.kind === "insufficient-funds") throw toBrokerError(error);
       throw new BrokerError("chainUnreachable", { details: error.message, cause: error });
+    } finally {
+      this.#isStarting = false; // Before the components stop: they wait for their requests, which must not wait for a rate limit now.
+      if (this.#components === undefined && components !== undefined)
+        await stopComponents(components, AbortSignal.abort());
     }
   }
 

@@ -183,21 +183,17 @@ export function unreachable(provider: EvmProvider, components: ReadComponents, j
   return new BrokerError("chainUnreachable", { details: reason });
 }
 
+/** Starts all components. If it fails, some may run: stop them. */
 export async function startComponents(
   components: LedgerComponents,
   { maySign = true }: EvmLedgerOptions,
 ): Promise<void> {
   const { heads, tracker, sender, writers } = components;
-  try {
-    await heads.start();
-    await tracker.start(heads.latest);
-    if (!maySign) return;
-    await sender.start();
-    writers?.start();
-  } catch (error) {
-    await stopComponents(components, AbortSignal.abort());
-    throw error;
-  }
+  await heads.start();
+  await tracker.start(heads.latest);
+  if (!maySign) return;
+  await sender.start();
+  writers?.start();
 }
 
 /** Stops all components. Waits for the outcomes of pending transactions until `signal` aborts. */
