@@ -17,10 +17,10 @@ const version = (mark: number): { readonly hash: Hex; readonly raw: Uint8Array }
 const [newest, older, oldest] = [version(3), version(2), version(1)];
 
 /**
- * Completes a deployment of three versions on a chain node that refuses some of them. Returns its outcome, the versions that the chain node accepted, and
- * the number of checks.
+ * Completes a deployment of three versions, with the nonce 0, on a chain node that refuses some of them and includes none. Returns its outcome, the versions
+ * that the chain node accepted, and the number of checks.
  */
-async function complete(refusals: ReadonlyMap<string, string>, deadlineMs = 1_000) {
+async function complete(refusals: ReadonlyMap<string, string>, { deadlineMs = 1_000, nextNonce = "0x0" } = {}) {
   const clock = new VirtualClock();
   const accepted: string[] = [];
   let checks = 0;
@@ -28,7 +28,7 @@ async function complete(refusals: ReadonlyMap<string, string>, deadlineMs = 1_00
     const raw = String(params[0]);
     if (method === "eth_getTransactionCount") {
       checks += 1;
-      return "0x0";
+      return nextNonce;
     }
     if (method !== "eth_sendRawTransaction") return null;
     const message = refusals.get(raw);
@@ -51,7 +51,7 @@ async function complete(refusals: ReadonlyMap<string, string>, deadlineMs = 1_00
   const variants = [newest, older, oldest] as const;
   const deployment = { nonce: 0, address: createdAddress(signer.address, 0), variants };
   const outcome = completeDeployment(rpc, options, deployment).catch((error: unknown) => error);
-  await clock.advance(deadlineMs + 1_000);
+  await clock.advance(deadlineMs + 5_000);
   return { outcome: await outcome, accepted, checks };
 }
 
@@ -87,10 +87,15 @@ test("waits for an older version of a deployment if the chain node has it and re
 });
 
 test("checks a deployment about twice a second, and sends it again every few seconds, while no block includes it", async () => {
-  const { outcome, accepted, checks } = await complete(new Map(), 30_000);
+  const { outcome, accepted, checks } = await complete(new Map(), { deadlineMs: 30_000 });
   expect(outcome).toMatchObject({ code: 200205 });
   expect(checks).toBeGreaterThan(55);
   expect(checks).toBeLessThan(70);
   expect(accepted.length).toBeGreaterThan(5);
   expect(accepted.length).toBeLessThan(10);
+});
+
+test("a deployment whose nonce another transaction used is lost after ten checks, even if the deadline is shorter", async () => {
+  const { outcome, checks } = await complete(new Map(), { deadlineMs: 100, nextNonce: "0x1" });
+  expect({ outcome, checks }).toEqual({ outcome: false, checks: 10 });
 });

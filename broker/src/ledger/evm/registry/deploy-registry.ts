@@ -83,15 +83,18 @@ export async function completeDeployment(rpc: Rpc, options: DeployOptions, deplo
   const end = clock.monotonic() + deadlineMs;
   let place = "no block holds it";
   let lostLooks = 0;
-  for (let look = 0; clock.monotonic() < end; look += 1) {
+  let isNonceUsed = false;
+  // A used nonce is looked into to the end: the next attempt would have to count from 0, and a short deadline would never let it decide.
+  for (let look = 0; isNonceUsed || clock.monotonic() < end; look += 1) {
     const receipt = await findReceipt(rpc, deployment);
     if (receipt?.succeeded === false)
       throw new BrokerError("transactionFailed", { details: "the registry's deployment was reverted" });
+    isNonceUsed = receipt === undefined && (await rpc.transactionCount(signer.address, "latest")) > deployment.nonce;
     if (receipt !== undefined) {
       const final = (await finality.finalAt(await rpc.header("latest"))).number;
       if (receipt.blockNumber <= final) return true;
       place = `it is in block ${receipt.blockNumber}, and the newest final block is ${Math.max(0, final)}`;
-    } else if ((await rpc.transactionCount(signer.address, "latest")) > deployment.nonce) {
+    } else if (isNonceUsed) {
       lostLooks += 1;
       if (lostLooks >= lostLooksMax) return false;
     } else if (look % looksPerSend === 0) await sendOnce(rpc, deployment);
