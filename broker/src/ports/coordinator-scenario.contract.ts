@@ -18,8 +18,8 @@ export interface CoordinatorFixture {
   close(): Promise<void>;
 }
 
-/** Duration of memberships, in milliseconds. */
-export const lastsMs = 3_600_000;
+/** Duration of memberships, in milliseconds: the longest that a setting allows. */
+export const lastsMs = 600_000;
 /** A test checks that a membership still lasts this many milliseconds before its end. Long, because a database's clock advances during the calls. */
 export const nearEndMs = 60_000;
 export const both = [group, otherGroup];

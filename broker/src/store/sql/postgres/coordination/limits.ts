@@ -12,8 +12,8 @@ export interface CallLimits {
   readonly answerDelayMsMax: number;
 }
 
-/** Longest membership, in milliseconds. A row that ends later is from before the database's clock was set back, and does not count. */
-export const membershipMsMax = 3_600_000;
+/** Longest membership, in milliseconds. One that ends later is from before the database's clock was set back, and is shortened to this. */
+export const membershipMsMax = 600_000;
 
 /** Time limit of a statement that renews a membership, in milliseconds: a hanging renewal must leave time for another before the membership ends. */
 export const membershipStatementMsMax = 1_000;

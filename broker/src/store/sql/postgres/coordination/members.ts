@@ -13,12 +13,8 @@ import { membershipMsMax } from "./limits.ts";
 /** The time of the database's clock, as Unix time in milliseconds. */
 const now = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
 
-/**
- * Whether a membership is over: it has expired, or it ends later than any may, since the database's clock was set back. A node that is up renews its membership
- * soon after that, and joins again if it is too late; one that died would be a member for hours, and could not even join again at its address.
- */
-const isOver = (expiresAt: RawBuilder<unknown>): RawBuilder<boolean> =>
-  sql`(${expiresAt} <= ${now} or ${expiresAt} > ${now} + ${membershipMsMax}::bigint)`;
+/** The latest end that a membership may have. */
+const latestEnd = sql<number>`${now} + ${membershipMsMax}::bigint`;
 
 /** The members of the cluster. */
 export class Members {
@@ -30,15 +26,16 @@ export class Members {
 
   /** Overwrites the row of an expired or replaced member with the same address, so that the former identifier is not a member any more. */
   async join({ id, address, replaces = [] }: JoiningNode, lastsMs: number): Promise<"joined" | "taken"> {
+    await shorten(this.#queries);
     return this.#queries.transaction().execute(async (transaction) => {
       const others = sql`address = ${address} and node_id <> ${id} and node_id <> all(${replaces}::text[])`;
-      await remove(transaction, "expired", sql`${others} and ${isOver(sql`expires_at`)}`);
+      await remove(transaction, "expired", sql`${others} and expires_at <= ${now}`);
       const joined = await sql`
         insert into nodes (node_id, address, joined_at, expires_at, groups)
         values (${id}, ${address}, ${now}, ${now} + ${lastsMs}::bigint, '[]')
         on conflict (address) do update
           set node_id = excluded.node_id, joined_at = excluded.joined_at, expires_at = excluded.expires_at, groups = excluded.groups
-          where ${isOver(sql`nodes.expires_at`)} or nodes.node_id = excluded.node_id or nodes.node_id = any(${replaces}::text[])
+          where nodes.expires_at <= ${now} or nodes.node_id = excluded.node_id or nodes.node_id = any(${replaces}::text[])
         returning node_id`.execute(transaction);
       if (joined.rows.length === 0) return "taken";
       await sendHints(transaction, [{ kind: "nodes" }]);
@@ -64,7 +61,7 @@ export class Members {
   }
 
   async list(): Promise<readonly ClusterNode[]> {
-    const rows = await this.#queries.selectFrom("nodes").selectAll().where(isLive(sql`expires_at`)).execute();
+    const rows = await this.#queries.selectFrom("nodes").selectAll().where("expires_at", ">", now).execute();
     return rows.map(toNode).toSorted((left, right) => (left.address < right.address ? -1 : 1));
   }
 }
@@ -74,12 +71,24 @@ export class Members {
  * transaction then need not wait for renewals in progress. A node without a row never becomes a member again under the same identifier.
  */
 export async function removeExpired(queries: Kysely<Schema>): Promise<boolean> {
-  const expired = await sql`select from nodes where ${isOver(sql`expires_at`)} limit 1`.execute(queries);
-  if (expired.rows.length === 0) return false;
-  const free = sql`select node_id from nodes where ${isOver(sql`expires_at`)} for update skip locked`;
+  const due = await sql`select from nodes where expires_at <= ${now} or expires_at > ${latestEnd} limit 1`.execute(
+    queries,
+  );
+  if (due.rows.length === 0) return false;
+  await shorten(queries);
+  const free = sql`select node_id from nodes where expires_at <= ${now} for update skip locked`;
   return queries
     .transaction()
     .execute(async (transaction) => remove(transaction, "expired", sql`node_id in (${free})`));
+}
+
+/**
+ * Shortens memberships that end later than any may, since the database's clock was set back: a node that died before would stay a member until the clock has
+ * caught up. A live node renews in time. Skips rows that others have locked: they renew or shorten them, and must not hold up this call.
+ */
+async function shorten(queries: Kysely<Schema>): Promise<void> {
+  const free = sql`select node_id from nodes where expires_at > ${latestEnd} for update skip locked`;
+  await sql`update nodes set expires_at = ${latestEnd} where node_id = any(array(${free}))`.execute(queries);
 }
 
 /** Removes members, and sends a hint for each with the number of its subscriptions and groups. Returns whether there were any. */
@@ -144,9 +153,9 @@ export async function listDeliverers(transaction: Kysely<Schema>): Promise<reado
   return rows.map((row) => ({ id: row.node_id as NodeId, groups: JSON.parse(row.groups) as readonly GroupId[] }));
 }
 
-/** Whether a membership is not over. */
+/** Whether a member's row has not expired. */
 export function isLive(expiresAt: RawBuilder<unknown>): RawBuilder<boolean> {
-  return sql`not ${isOver(expiresAt)}`;
+  return sql`${expiresAt} > ${now}`;
 }
 
 function toNode({ node_id, address, joined_at }: NodeTable): ClusterNode {
