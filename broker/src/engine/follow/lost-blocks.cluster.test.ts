@@ -3,6 +3,10 @@ import { afterEach, expect, it } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { topicAddress } from "../../ledger/memory/memory-chain.ts";
+import { createDeferred } from "../../lib/deferred.ts";
+import { untilAborted } from "../../lib/until-aborted.ts";
+import type { Ledger } from "../../ports/ledger.ts";
+import { reorganisationBlocksMax } from "../../ports/store.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
 let cluster: TestCluster;
@@ -13,14 +17,19 @@ async function loseBlocks(count: number): Promise<number> {
   const { store } = cluster.shared;
   const kept = (await store.listBlocks(defaultGroupId, { atMost: count + 1 }))[count];
   if (kept === undefined) throw new Error("the index has fewer blocks");
-  const findHead = store.findHead.bind(store);
   await store.rollBack(defaultGroupId, kept);
-  // Such a server has also lost the number of rollbacks.
+  loseRollBacks(1);
+  return kept.number;
+}
+
+/** Such a server has also lost the number of the rollback by which a test removes blocks. */
+function loseRollBacks(count: number): void {
+  const { store } = cluster.shared;
+  const findHead = store.findHead.bind(store);
   store.findHead = async (id) => {
     const head = await findHead(id);
-    return head && { ...head, generation: head.generation - 1 };
+    return head && { ...head, generation: head.generation - count };
   };
-  return kept.number;
 }
 
 /** Commits an event by a transaction that no node of the cluster sent. */
@@ -49,4 +58,40 @@ it("no subscription misses an event if the database loses blocks in an outage in
   const { head } = cluster.chain;
   expect(cluster.nodes.map(({ broker }) => broker.health()[0]?.indexedBlock)).toEqual([head, head]);
   for (const id of ids) expect(contentsOf(id)).toEqual(["old 1", "old 2", "new 1", "new 2"]);
+});
+
+it("while the index lacks thousands of blocks that the database lost, no node takes what they had for missing", async () => {
+  let held: Promise<void> = Promise.resolve();
+  const toLedger = (ledger: Ledger): Ledger => {
+    const follow = ledger.follow.bind(ledger);
+    ledger.follow = async function* (after, signal) {
+      for await (const step of follow(after, signal)) {
+        await untilAborted(held, signal);
+        yield step;
+      }
+    };
+    return ledger;
+  };
+  cluster = await TestCluster.start(2, { toLedger });
+  const { store } = cluster.shared;
+  const [first] = await store.listBlocks(defaultGroupId, { atMost: 1 });
+  if (first === undefined) throw new Error("the index is empty");
+  await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
+  const eventId = await cluster.run(cluster.publish(0, "a", "old"));
+  for (let blocks = 0; blocks <= reorganisationBlocksMax; blocks += 1) cluster.chain.sealEmpty();
+  await cluster.clock.advance(5_000);
+  const { promise, resolve: release } = createDeferred<void>();
+  held = promise;
+  await store.rollBack(defaultGroupId, undefined);
+  await store.applyBlocks(defaultGroupId, [{ ...first, opened: [], closed: [], batches: [], skippedSequences: [] }]);
+  loseRollBacks(1);
+  await cluster.clock.advance(5_000);
+  const missing = cluster.nodes.map(({ broker }) =>
+    cluster.run(broker.getEvent({ eventId, groupId: undefined })).catch((error: unknown) => error),
+  );
+  expect(await Promise.all(missing)).toMatchObject([{ code: 200_205 }, { code: 200_205 }]);
+  release();
+  await cluster.clock.advance(5_000);
+  for (const { broker } of cluster.nodes)
+    expect(await cluster.run(broker.getEvent({ eventId, groupId: undefined }))).toMatchObject({ eventId });
 });

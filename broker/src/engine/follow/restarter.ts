@@ -97,8 +97,10 @@ export class Restarter {
       progress.rollBackTo(-1);
       progress.enterGeneration(head?.generation ?? 0);
       progress.advanceTo(head?.blockNumber ?? -1);
-      progress.forgetSeen(kept);
-      if (to !== undefined) progress.rebuildAtMostTo(to.number);
+      // Not if the rollback removes no block, as one that is owed: the index may still lack many blocks that this node has seen, and stays closed without them.
+      const removesBlocks = to !== undefined && to.number < (this.#reached ?? before);
+      if (to === undefined || removesBlocks) progress.forgetSeen(kept);
+      if (removesBlocks) progress.rebuildAtMostTo(to.number);
       else if (progress.blockNumber < Math.max(kept, before - reorganisationBlocksMax)) progress.rebuildTo(before);
       this.#isDue = false;
       for (const one of readers) one.restart(groupId, endOfBlock(Math.max(0, kept)));
