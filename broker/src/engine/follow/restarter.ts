@@ -30,7 +30,8 @@ export interface RestarterOptions {
 export class Restarter {
   readonly #options: RestarterOptions;
   #isDue = false;
-  #owesRollBack = false;
+  /** The number of rollbacks that the index has once the owed ones are done. */
+  #rollBacksDue = 0;
   /** The newest block up to which the readers have read, if a rollback has failed since they did. */
   #reached: number | undefined;
 
@@ -45,10 +46,11 @@ export class Restarter {
 
   /**
    * Whether the database has lost the index's newest blocks. Then cursors may be beyond the index, which gets other events there if the chain has replaced
-   * these blocks. So the node that follows next must roll back, if only to the newest block that is left, which moves all cursors back to it.
+   * these blocks. So the node that follows next must roll back, if only to the newest block that is left, which moves all cursors back to it. If the database
+   * has lost rollbacks as well, it must do so repeatedly: the other nodes notice only a number of rollbacks that they have not seen before.
    */
   get owesRollBack(): boolean {
-    return this.#owesRollBack;
+    return this.#options.progress.generation < this.#rollBacksDue;
   }
 
   /**
@@ -62,7 +64,7 @@ export class Restarter {
     // Ends the waits for later blocks: their callers could not learn whether the chain commits the same events again.
     progress.rollBackTo(to.number);
     const { done } = await this.#run(() => store.rollBack(groupId, to, lease), to);
-    [this.#reached, this.#owesRollBack] = [undefined, false];
+    this.#reached = undefined;
     rollBacks.note({ fromBlock, toBlock: to.number, events: done.eventCount });
     return done;
   }
@@ -73,7 +75,9 @@ export class Restarter {
     const { blockNumber: fromBlock, generation } = progress;
     const { head } = await this.#run(async () => undefined);
     const isSame = progress.generation === generation;
-    this.#owesRollBack = isSame && (this.#owesRollBack || progress.blockNumber < (this.#reached ?? fromBlock));
+    const hasLost = isSame ? progress.blockNumber < (this.#reached ?? fromBlock) : progress.generation < generation;
+    // An empty index is rebuilt, and moves no cursor.
+    if (head !== undefined && hasLost) this.#rollBacksDue = Math.max(this.#rollBacksDue, generation + 1);
     this.#reached = undefined;
     // Before the first read no generation is known.
     if (generation !== -1 && !isSame) rollBacks.note({ fromBlock, toBlock: progress.blockNumber, events: undefined });

@@ -88,15 +88,16 @@ export class Term {
     this.#again = new AbortController();
     const signal = AbortSignal.any([until, this.#again.signal]);
     const { watcher, ledger, progress, health, restarter } = this.#options;
-    const head = await watcher.catchUp(signal);
-    if (signal.aborted) return;
+    const found = await watcher.catchUp(signal);
+    const head = found && { number: found.blockNumber, hash: found.hash };
     // Before the index grows again: the chain may have replaced the blocks that it lost.
-    if (head !== undefined && restarter.owesRollBack)
-      await restarter.rollBack({ number: head.blockNumber, hash: head.hash }, this.#lease);
+    if (head !== undefined)
+      while (restarter.owesRollBack && !signal.aborted) await restarter.rollBack(head, this.#lease);
+    if (signal.aborted) return;
     // Callers may wait for a block that the chain has removed: end their waits.
     if (this.#failures > 0 && !ledger.isFinal) progress.rollBackTo(progress.blockNumber);
     const follower = new Follower({ ...this.#options, lease: this.#lease });
-    await follower.begin(head && { number: head.blockNumber, hash: head.hash }, signal);
+    await follower.begin(head, signal);
     health.follows();
     while (!signal.aborted) await follower.follow(signal, () => this.#onStep());
   }
