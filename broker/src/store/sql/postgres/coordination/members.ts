@@ -130,7 +130,8 @@ async function detachSome(transaction: Transaction<Schema>, ids: readonly string
   for (const { group_id } of rows) {
     const free = sql`select session_id from sessions where group_id = ${group_id} and owner = any(${ids}::text[])
       limit ${rowsAtOnceMax} for update skip locked`;
-    await detachWhere(transaction, group_id, sql`session_id in (${free})`);
+    // An array, not `in`: some plans of `in` read the subquery again for each session, and each time it finds others.
+    await detachWhere(transaction, group_id, sql`session_id = any(array(${free}))`);
   }
 }
 
