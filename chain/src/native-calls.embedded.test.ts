@@ -6,12 +6,13 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setImmediate } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
-import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
+import { DatabaseSync } from "@photostructure/sqlite";
 import { expect, it } from "vitest";
 import { startEmbeddedChain } from "./embedded-chain.ts";
 import { EXIT_WAIT_MS_MAX } from "./limits.ts";
 import { NativeCalls } from "./native-calls.ts";
 import { CHAIN_ID, FEES, PAUPER, SIGNER } from "./testing/client.ts";
+import { mayWrite } from "./testing/may-write.ts";
 
 /** A thread that stays in a call of SQLite until its owner opens the gate. */
 const program = `
@@ -117,12 +118,3 @@ it.each(["exits", "stops its chain"])(
     await rm(folder, { recursive: true });
   },
 );
-
-function mayWrite(database: DatabaseSyncInstance): boolean {
-  try {
-    database.exec("BEGIN IMMEDIATE; ROLLBACK");
-    return true;
-  } catch {
-    return false;
-  }
-}

@@ -1,11 +1,12 @@
 import { once } from "node:events";
 import { setImmediate } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
-import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
+import { DatabaseSync } from "@photostructure/sqlite";
 import { hexToBytes } from "viem";
 import { expect, it } from "vitest";
 import { useChainFolder } from "../testing/chain-folder.ts";
 import { CHAIN_ID, FEES, PAUPER, SIGNER } from "../testing/client.ts";
+import { mayWrite } from "../testing/may-write.ts";
 
 const folder = useChainFolder();
 
@@ -35,12 +36,3 @@ it("holdFile holds nothing while another program copies the log into the file, a
   await chain.stop();
   for (const database of [reader, writer]) database.close();
 });
-
-function mayWrite(database: DatabaseSyncInstance): boolean {
-  try {
-    database.exec("BEGIN IMMEDIATE; ROLLBACK");
-    return true;
-  } catch {
-    return false;
-  }
-}

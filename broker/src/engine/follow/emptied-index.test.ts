@@ -1,10 +1,8 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
-import { createDeferred } from "../../lib/deferred.ts";
 import { type Logger, silentLogger } from "../../lib/logger.ts";
-import { untilAborted } from "../../lib/until-aborted.ts";
-import type { Ledger } from "../../ports/ledger.ts";
+import { HeldBlocks } from "../testing/held-blocks.ts";
 import { publish } from "../testing/publish.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
@@ -163,26 +161,15 @@ async function startRebuilding(
   prepare: (world: TestCluster) => Promise<void> = async () => {},
   logger: Logger = silentLogger,
 ) {
-  let held: Promise<void> = Promise.resolve();
-  const toLedger = (ledger: Ledger): Ledger => {
-    const follow = ledger.follow.bind(ledger);
-    ledger.follow = async function* (after, signal) {
-      for await (const step of follow(after, signal)) {
-        await untilAborted(held, signal);
-        yield step;
-      }
-    };
-    return ledger;
-  };
-  const cluster = await TestCluster.start(2, { toLedger, logger });
+  const blocks = new HeldBlocks();
+  const cluster = await TestCluster.start(2, { toLedger: blocks.toLedger, logger });
   onTestFinished(() => cluster.stopAll());
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
   const eventId = await cluster.run(cluster.publish(0, "a", "old"));
   await cluster.clock.advance(5_000);
-  const { promise, resolve: release } = createDeferred<void>();
   await prepare(cluster);
   await cluster.clock.advance(100);
-  held = promise;
+  const release = blocks.hold();
   await cluster.shared.store.rollBack(defaultGroupId, undefined);
   return { cluster, eventId, release };
 }

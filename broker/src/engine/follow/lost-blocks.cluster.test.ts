@@ -3,10 +3,8 @@ import { afterEach, expect, it } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { topicAddress } from "../../ledger/memory/memory-chain.ts";
-import { createDeferred } from "../../lib/deferred.ts";
-import { untilAborted } from "../../lib/until-aborted.ts";
-import type { Ledger } from "../../ports/ledger.ts";
 import { reorganisationBlocksMax } from "../../ports/store.ts";
+import { HeldBlocks } from "../testing/held-blocks.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
 let cluster: TestCluster;
@@ -70,27 +68,16 @@ it.each([0, 1, 2])(
 );
 
 it("while the index lacks thousands of blocks that the database lost, no node takes what they had for missing", async () => {
-  let held: Promise<void> = Promise.resolve();
-  const toLedger = (ledger: Ledger): Ledger => {
-    const follow = ledger.follow.bind(ledger);
-    ledger.follow = async function* (after, signal) {
-      for await (const step of follow(after, signal)) {
-        await untilAborted(held, signal);
-        yield step;
-      }
-    };
-    return ledger;
-  };
-  cluster = await TestCluster.start(2, { toLedger });
+  const blocks = new HeldBlocks();
+  cluster = await TestCluster.start(2, { toLedger: blocks.toLedger });
   const { store } = cluster.shared;
   const [first] = await store.listBlocks(defaultGroupId, { atMost: 1 });
   if (first === undefined) throw new Error("the index is empty");
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
   const eventId = await cluster.run(cluster.publish(0, "a", "old"));
-  for (let blocks = 0; blocks <= reorganisationBlocksMax; blocks += 1) cluster.chain.sealEmpty();
+  for (let sealed = 0; sealed <= reorganisationBlocksMax; sealed += 1) cluster.chain.sealEmpty();
   await cluster.clock.advance(5_000);
-  const { promise, resolve: release } = createDeferred<void>();
-  held = promise;
+  const release = blocks.hold();
   await store.rollBack(defaultGroupId, undefined);
   await store.applyBlocks(defaultGroupId, [{ ...first, opened: [], closed: [], batches: [], skippedSequences: [] }]);
   loseRollBacks(1);
