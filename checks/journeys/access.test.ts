@@ -130,7 +130,7 @@ it("a broker on all addresses with access off does not start, and says in one se
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
   expect(stderr.trim().split("\n")).toEqual([
     expect.stringMatching(
-      /^STELE_HOST is 0\.0\.0\.0, .*configure "access" \(docs\/access\.md\), or allow that by STELE_ALLOW_ANONYMOUS=true$/,
+      /^STELE_HOST is 0\.0\.0\.0, .*configure "access" \(docs\/access\.md\), or set STELE_ALLOW_ANONYMOUS=true to allow that$/,
     ),
   ]);
 });
