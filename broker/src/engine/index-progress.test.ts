@@ -60,3 +60,12 @@ it("is rebuilding no longer once the index has the newest block of a chain that 
   progress.rollBackTo(790);
   expect(progress.isRebuilding).toBe(false);
 });
+
+it("never forgets the oldest block that it saw, although the index is rolled back to an earlier one while it is rebuilt", () => {
+  const progress = new IndexProgress();
+  for (const number of [7, 8, 9]) progress.saw({ number, hash: `0x${number}` });
+  progress.forgetSeen(8);
+  expect(progress.seen.map(({ number }) => number)).toEqual([7, 8]);
+  progress.forgetSeen(3);
+  expect(progress.seen.map(({ number }) => number)).toEqual([7]);
+});

@@ -40,7 +40,7 @@ export class IndexProgress {
     return this.#seen;
   }
 
-  /** Whether the index lacks blocks that this node has seen in it, because another node emptied it. */
+  /** Whether the index lacks blocks that this node has seen in it, because another node emptied it or the database lost them. */
   get isRebuilding(): boolean {
     return this.#blockNumber < this.#rebuiltUpTo;
   }
@@ -50,7 +50,7 @@ export class IndexProgress {
     this.#rebuiltUpTo = Math.max(this.#rebuiltUpTo, blockNumber);
   }
 
-  /** Call it when the index was rolled back to a block, or has the chain's newest block: the blocks after it need not come again. */
+  /** Call it when the index has the chain's newest block: a reorg has left the chain shorter, and the blocks after it need not come again. */
   rebuildAtMostTo(blockNumber: number): void {
     this.#rebuiltUpTo = Math.min(this.#rebuiltUpTo, blockNumber);
     this.#endRebuilding();
@@ -65,9 +65,9 @@ export class IndexProgress {
     while (isOld(1)) this.#seen.shift();
   }
 
-  /** Forgets the seen blocks after one that a rollback has kept. */
+  /** Forgets the seen blocks after one that a rollback has kept, but never the oldest, which no rollback can remove: it shows that an index lacks blocks. */
   forgetSeen(after: number): void {
-    this.#seen = this.#seen.filter(({ number }) => number <= after);
+    this.#seen = this.#seen.filter(({ number }, index) => index === 0 || number <= after);
   }
 
   /** Sets the generation that this node has read from the store. */

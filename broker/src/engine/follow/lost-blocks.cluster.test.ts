@@ -67,27 +67,38 @@ it.each([0, 1, 2])(
   },
 );
 
-it("while the index lacks thousands of blocks that the database lost, no node takes what they had for missing", async () => {
-  const blocks = new HeldBlocks();
-  cluster = await TestCluster.start(2, { toLedger: blocks.toLedger });
-  const { store } = cluster.shared;
-  const [first] = await store.listBlocks(defaultGroupId, { atMost: 1 });
-  if (first === undefined) throw new Error("the index is empty");
-  await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
-  const eventId = await cluster.run(cluster.publish(0, "a", "old"));
-  for (let sealed = 0; sealed <= reorganisationBlocksMax; sealed += 1) cluster.chain.sealEmpty();
-  await cluster.clock.advance(5_000);
-  const release = blocks.hold();
-  await store.rollBack(defaultGroupId, undefined);
-  await store.applyBlocks(defaultGroupId, [{ ...first, opened: [], closed: [], batches: [], skippedSequences: [] }]);
-  loseRollBacks(1);
-  await cluster.clock.advance(5_000);
-  const missing = cluster.nodes.map(({ broker }) =>
-    cluster.run(broker.getEvent({ eventId, groupId: undefined })).catch((error: unknown) => error),
-  );
-  expect(await Promise.all(missing)).toMatchObject([{ code: 200_205 }, { code: 200_205 }]);
-  release();
-  await cluster.clock.advance(5_000);
-  for (const { broker } of cluster.nodes)
-    expect(await cluster.run(broker.getEvent({ eventId, groupId: undefined }))).toMatchObject({ eventId });
-});
+it.each([0, 1])(
+  "while the index lacks thousands of blocks that the database lost, and is rolled back by %i more, no node takes what they had for missing",
+  async (removed) => {
+    const blocks = new HeldBlocks();
+    cluster = await TestCluster.start(2, { toLedger: blocks.toLedger });
+    const { store } = cluster.shared;
+    const [first] = await store.listBlocks(defaultGroupId, { atMost: 1 });
+    if (first === undefined) throw new Error("the index is empty");
+    await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
+    const eventId = await cluster.run(cluster.publish(0, "a", "old"));
+    for (let sealed = 0; sealed <= reorganisationBlocksMax; sealed += 1) cluster.chain.sealEmpty();
+    await cluster.clock.advance(5_000);
+    const release = blocks.hold();
+    await store.rollBack(defaultGroupId, undefined);
+    // The node that follows rolls back a block that the chain does not have.
+    const left = [first, { number: first.number + 1, hash: "0x0" } as const].slice(0, 1 + removed);
+    const nothing = { opened: [], closed: [], batches: [], skippedSequences: [] };
+    await store.applyBlocks(
+      defaultGroupId,
+      left.map((block) => ({ ...block, ...nothing })),
+    );
+    loseRollBacks(1);
+    await cluster.clock.advance(5_000);
+    expect(await store.listBlocks(defaultGroupId, { atMost: 2 })).toEqual([first]);
+    expect(cluster.nodes.map(({ broker }) => broker.groupHealth()[0]?.ready)).toEqual([false, false]);
+    const missing = cluster.nodes.map(({ broker }) =>
+      cluster.run(broker.getEvent({ eventId, groupId: undefined })).catch((error: unknown) => error),
+    );
+    expect(await Promise.all(missing)).toMatchObject([{ code: 200_205 }, { code: 200_205 }]);
+    release();
+    await cluster.clock.advance(5_000);
+    for (const { broker } of cluster.nodes)
+      expect(await cluster.run(broker.getEvent({ eventId, groupId: undefined }))).toMatchObject({ eventId });
+  },
+);

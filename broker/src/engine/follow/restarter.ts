@@ -101,11 +101,9 @@ export class Restarter {
       progress.rollBackTo(-1);
       progress.enterGeneration(head?.generation ?? 0);
       progress.advanceTo(head?.blockNumber ?? -1);
-      // Not if the rollback removes no block, as one that is owed: the index may still lack many blocks that this node has seen, and stays closed without them.
-      const removesBlocks = to !== undefined && to.number < (this.#reached ?? before);
-      if (to === undefined || removesBlocks) progress.forgetSeen(kept);
-      if (removesBlocks) progress.rebuildAtMostTo(to.number);
-      else if (progress.blockNumber < Math.max(kept, before - reorganisationBlocksMax)) progress.rebuildTo(before);
+      progress.forgetSeen(kept);
+      // Never a lower number: a rollback brings none of the blocks that the index lacks, and once the index has every final block, the rebuild ends anyway.
+      if (progress.blockNumber < Math.max(kept, before - reorganisationBlocksMax)) progress.rebuildTo(before);
       this.#isDue = false;
       for (const one of readers) one.restart(groupId, endOfBlock(Math.max(0, kept)));
       return { done, head };
