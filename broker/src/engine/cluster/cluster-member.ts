@@ -173,7 +173,10 @@ export class ClusterMember implements Member {
     const { address, clock, limits, logger } = this.#options;
     if (clock.monotonic() - since > patience * limits.membershipMs)
       this.#joining.failed(
-        new Error(`another node that is up has the address ${address}: give each node its own advertised address`),
+        new Error(
+          `another node that is up has the address ${address}: give each node its own advertised address, ` +
+            "or wait ten minutes if the clock of the database was set back",
+        ),
       );
     else logger.debug("address not free yet", { address });
   }
