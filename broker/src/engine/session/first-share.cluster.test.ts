@@ -176,3 +176,23 @@ it("gives a client one copy of a retained event that replaces one that a rollbac
   await cluster.clock.advance(2_000);
   expect(textsOf(peer)).toEqual(["new"]);
 });
+
+it("removes a filter that another node removes after the store has added its session to a first share without an answer", async () => {
+  const peer = new RecordingPeer();
+  const attachment = await attach(peer);
+  const { sessions } = cluster.shared.store;
+  const save = sessions.saveSessionFilters.bind(sessions);
+  sessions.saveSessionFilters = async (...call) => {
+    sessions.saveSessionFilters = save;
+    await save(...call);
+    throw new Error("no connection");
+  };
+  await expect(cluster.run(subscribe(attachment, "$share/s/a"))).rejects.toThrow("no connection");
+  const findFilters = async () => (await sessions.listSessions({ after: undefined, limit: 1 }))[0]?.filters ?? [];
+  const { id = "" } = (await findFilters()).find(({ filter }) => String(filter) === "b") ?? {};
+  await cluster.run(cluster.unSubscribe(0, id));
+  await publish("1");
+  await cluster.run(subscribe(attachment, "$share/s/a"));
+  expect(textsOf(peer)).toEqual([]);
+  expect((await findFilters()).map(({ filter }) => filter)).toEqual(["$share/s/a"]);
+});

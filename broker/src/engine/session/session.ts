@@ -195,10 +195,11 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     this.#epoch = session.epoch;
     this.keys.epoch = session.epoch;
     this.#changed();
-    if (!this.#filters.areStored) return; // The row lacks the session's filters.
+    const { areStored } = this.#filters;
+    if (!areStored && filters.length === 0) return; // The row lacks the session's filters.
     const texts = new Set(filters.map(({ filter }) => filter));
     this.unsubscribe(this.#filters.texts.filter((text) => !texts.has(text)));
-    this.put(filters);
+    if (areStored) this.put(filters); // Otherwise they come from a write without an answer: its client repeats what it asked for.
   }
 
   /** Adds filters, or replaces those of the same text. Returns the position after which the session's feed applies the new ones. */
