@@ -153,6 +153,8 @@ export interface FilterChange {
   readonly put: readonly StoredFilter[];
   readonly removed: readonly TopicFilter[];
   readonly generation: number;
+  /** Whether the session loses all its earlier filters; not if left out. */
+  readonly replacesAll?: boolean;
 }
 
 /**

@@ -188,6 +188,19 @@ export function testShares(store: () => Store): void {
     expect(await returned(share.id)).toEqual([places[0], places[1]]);
   });
 
+  it("a change that replaces all filters of a session ends its share, unless it has the share's filter", async () => {
+    const own = { ...filterOf(9), filter: parseTopicFilter("own") };
+    const replace = (put: readonly StoredFilter[]) =>
+      sessions().saveSessionFilters(first, { put, removed: [], generation: 0, replacesAll: true });
+    await sessions().saveSessionFilters(first, { put: [own], removed: [], generation: 0 });
+    expect(await replace([filterOf(1)])).toBe("saved");
+    expect((await sessions().findSession(first.id))?.filters).toEqual([filterOf(1)]);
+    expect(await find()).toEqual(share);
+    expect(await replace([own])).toBe("saved");
+    expect((await sessions().findSession(first.id))?.filters).toEqual([own]);
+    expect(await sessions().findShare(group, filter)).toBeUndefined();
+  });
+
   it("undoes a take whose outcome is unknown, and refuses a take that comes later under the earlier epoch", async () => {
     await take(share, first, places);
     const gifts = places.map((place) => ({ topic, position: place, to: { id: first.id, epoch: first.epoch } }));

@@ -27,6 +27,8 @@ export interface SessionFiltersParts {
   readonly keep: (session: Session) => Promise<boolean>;
 }
 
+type Saved = Awaited<ReturnType<SessionStore["saveSessionFilters"]>>;
+
 interface ChangedSession {
   readonly session: Session;
   readonly group: Group;
@@ -131,30 +133,28 @@ export class SessionFilters {
   }
 
   /** Writes a change of a stored session. */
-  #write(
-    at: Pick<ChangedSession, "session" | "group">,
-    change: FilterChange,
-  ): ReturnType<SessionStore["saveSessionFilters"]> {
+  #write(at: Pick<ChangedSession, "session" | "group">, change: FilterChange): Promise<Saved | undefined> {
     const { key, filterSet } = at.session;
     return filterSet.areStored
       ? this.#parts.store.sessions.saveSessionFilters(key, change)
       : this.#writeAll(at, change);
   }
 
-  /** Writes a change to a row that lacks the session's other filters, together with them. */
+  /**
+   * Writes a change together with all other filters of the session. Replaces the row's filters: it has none, or those of an earlier try without an answer.
+   * Undefined if somebody has removed one of the others meanwhile: the row may have it, and the next try writes the row without it.
+   */
   async #writeAll(
     { session, group }: Pick<ChangedSession, "session" | "group">,
     change: FilterChange,
-  ): ReturnType<SessionStore["saveSessionFilters"]> {
-    const { sessions } = this.#parts.store;
+  ): Promise<Saved | undefined> {
     // The filters begin in the index that this node knows, and their starts follow a rollback by another node only when this node does.
     if (this.#parts.isShared && change.generation !== group.progress.generation) return "rolled-back";
     const others = othersOf(session, [...change.removed, ...textsOf(change.put)]);
-    const put = [...others, ...change.put];
-    const outcome = await sessions.saveSessionFilters(session.key, { ...change, put });
-    const gone = textsOf(others).filter((text) => !session.hasFilter(text)); // An operator removed them meanwhile.
-    if (outcome !== "saved" || gone.length === 0) return outcome;
-    return sessions.saveSessionFilters(session.key, { ...change, put: [], removed: gone });
+    const all = { ...change, put: [...others, ...change.put], replacesAll: true };
+    const outcome = await this.#parts.store.sessions.saveSessionFilters(session.key, all);
+    const lacksSome = others.some(({ filter }) => !session.hasFilter(filter));
+    return outcome === "saved" && lacksSome ? undefined : outcome;
   }
 
   async #track<T>(change: Promise<T>): Promise<T> {

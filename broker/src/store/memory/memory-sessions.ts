@@ -106,13 +106,14 @@ export class MemorySessions implements SessionStore, ShareStore {
   async saveSessionFilters(key: SessionKey, change: FilterChange): Promise<"saved" | "refused" | "rolled-back"> {
     const kept = this.#find(key);
     if (kept === undefined) return "refused";
-    const { put, removed, generation } = change;
+    const { put, removed, generation, replacesAll = false } = change;
     const isPlaced = put.some(({ startsAfter }) => startsAfter > positionZero);
     if (isPlaced && this.#options.generationOf(kept.session.groupId) !== generation) return "rolled-back";
-    const gone = new Set([...removed, ...put.map(({ filter }) => filter)]);
+    const left = replacesAll ? kept.filters.map(({ filter }) => filter) : removed;
+    const gone = new Set([...left, ...put.map(({ filter }) => filter)]);
     kept.filters = [...kept.filters.filter(({ filter }) => !gone.has(filter)), ...put].toSorted(byFilterId);
     this.#shares.join(kept.session.groupId, put);
-    this.#shares.leave(kept.session.groupId, removed);
+    this.#shares.leave(kept.session.groupId, left);
     return "saved";
   }
 

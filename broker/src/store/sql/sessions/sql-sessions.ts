@@ -113,25 +113,22 @@ export class SqlSessions implements SessionStore, ShareStore {
   }
 
   async saveSessionFilters(key: SessionKey, change: FilterChange): Promise<"saved" | "refused" | "rolled-back"> {
-    const { put, removed, generation } = change;
+    const { put, removed, generation, replacesAll = false } = change;
     return this.#change(async (transaction) => {
       const row = await this.#lockRow(transaction, key);
       if (row === undefined) return "refused";
       const isPlaced = put.some(({ startsAfter }) => startsAfter > positionZero);
       if (isPlaced && (await this.#generationOf(transaction, row.group_id)) !== generation) return "rolled-back";
       const gone = [...removed, ...put.map(({ filter }) => filter)];
-      const former = await transaction
-        .deleteFrom("session_subscriptions")
-        .where("session_id", "=", key.id)
-        .where("filter", "in", this.#database.column(gone))
-        .returning(["checksum", "starts_after"])
-        .execute();
+      const all = transaction.deleteFrom("session_subscriptions").where("session_id", "=", key.id);
+      const deleting = replacesAll ? all : all.where("filter", "in", this.#database.column(gone));
+      const former = await deleting.returning(["filter", "checksum", "starts_after"]).execute();
       const rows = put.map((filter) => toFilterRow(key.id, filter));
       for (const page of pagesOf(rows)) await transaction.insertInto("session_subscriptions").values(page).execute();
       const filters_check = toStored(row.filters_check + filtersCheck(rows) - filtersCheck(former));
       await transaction.updateTable("sessions").set({ filters_check }).where("session_id", "=", key.id).execute();
       await this.#shares.join(transaction, row.group_id, put);
-      await this.#shares.leave(transaction, row.group_id, removed);
+      await this.#shares.leave(transaction, row.group_id, replacesAll ? former.map(({ filter }) => filter) : removed);
       return "saved";
     });
   }
