@@ -82,6 +82,19 @@ async function publishRetained(text: string): Promise<void> {
   await publishTo(cluster.node(0).broker, call);
 }
 
+/** Subscribes to `b`, which retains an event. The store finds the event once the given function is called. */
+async function subscribeRetained(peer: RecordingPeer): Promise<{ attachment: Attachment; find: () => void }> {
+  await cluster.run(publishRetained("removed"));
+  await cluster.clock.advance(1_000);
+  const { store } = cluster.shared;
+  const listRetained = store.listRetained.bind(store);
+  const gate = createDeferred<void>();
+  store.listRetained = (...call) => gate.promise.then(() => listRetained(...call));
+  const attachment = await attach(peer);
+  await cluster.run(subscribe(attachment, "b", "always"));
+  return { attachment, find: gate.resolve };
+}
+
 const textsOf = ({ deliveries }: RecordingPeer): string[] =>
   deliveries.map(({ event }) => new TextDecoder().decode(event.content));
 
@@ -159,21 +172,24 @@ it("gives a client the events that replace removed ones if another node rolls th
 });
 
 it("gives a client one copy of a retained event that replaces one that a rollback removed while the client joined its first share", async () => {
-  await cluster.run(publishRetained("removed"));
-  await cluster.clock.advance(1_000);
-  const { store } = cluster.shared;
-  const listRetained = store.listRetained.bind(store);
-  const published = createDeferred<void>();
-  store.listRetained = (...call) => published.promise.then(() => listRetained(...call));
   const peer = new RecordingPeer();
-  const attachment = await attach(peer);
-  await cluster.run(subscribe(attachment, "b", "always"));
+  const { attachment, find } = await subscribeRetained(peer);
   await joinDuring(attachment, async () => {
     await removeBlocks(1);
     await publishRetained("new");
-    cluster.clock.after(100, published.resolve); // By then, node 1 has read the session's row.
+    cluster.clock.after(100, find); // By then, node 1 has read the session's row.
   });
   await cluster.clock.advance(2_000);
+  expect(textsOf(peer)).toEqual(["new"]);
+});
+
+it("gives a client without a share one copy of a retained event that replaces one that a rollback by another node removed", async () => {
+  const peer = new RecordingPeer();
+  const { find } = await subscribeRetained(peer);
+  await cluster.run(removeBlocks(1).then(() => publishRetained("new")));
+  await cluster.clock.advance(1_000); // Node 1 follows the rollback.
+  find();
+  await cluster.clock.advance(1_000);
   expect(textsOf(peer)).toEqual(["new"]);
 });
 

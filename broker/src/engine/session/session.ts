@@ -168,7 +168,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
 
   /** Rolls back to `keptUpTo`; of a stored session, only the filters. Call it in the turn in which a rollback ends: later, other events may have the places. */
   cutBack(keptUpTo: Position): void {
-    if (!this.isStored) this.#rollBack({ taken: keptUpTo, outside: maxOf(keptUpTo, indexedUpTo(this.#parts)) });
+    if (!this.isStored) this.#rollBack({ taken: keptUpTo, outside: keptUpTo });
     this.#filters.rollBack(keptUpTo); // A SUBSCRIBE may write the starts before the row is read.
   }
 
