@@ -201,3 +201,25 @@ it("a stop waits for a change of filters in progress before it closes the store"
   await Promise.all([joined, stopped]);
   expect(calls).toEqual(["save", "stop"]);
 });
+
+it("a stop ends the wait of a client for the next try to join its first share", async () => {
+  const memory = createMemoryStore();
+  const calls: string[] = [];
+  const sessions = withSessions(memory, {
+    saveSessionFilters: async () => {
+      calls.push("save");
+      return "rolled-back";
+    },
+  });
+  const stop = async (): Promise<void> => {
+    calls.push("stop");
+    await memory.stop();
+  };
+  engine = await TestEngine.start({ store: withCalls(sessions, { stop }) });
+  await engine.broker.open({ topic: "a", groupId: undefined });
+  const joined = expect(joinShare(await attach(new RecordingPeer()))).rejects.toMatchObject({ code: 200_300 });
+  await engine.clock.settle();
+  await Promise.all([engine.broker.stop(1_000), engine.clock.advance(5_000)]);
+  await joined;
+  expect(calls).toEqual(["save", "stop"]);
+});

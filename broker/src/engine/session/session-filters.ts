@@ -4,6 +4,7 @@ import type { SessionFilter } from "../../domain/session-filter.ts";
 import { eventFilterOf, isShared } from "../../domain/shared-filter.ts";
 import { parseSubscriptionId } from "../../domain/subscription.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
+import { Cancellation } from "../../lib/cancellation.ts";
 import { pause, type Timer } from "../../lib/pause.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { FilterChange, SessionStore, StoredFilter } from "../../ports/session-store.ts";
@@ -48,6 +49,7 @@ export class SessionFilters {
   readonly #turns = new StoreTurns();
   /** Changes in progress. */
   readonly #running = new Set<Promise<unknown>>();
+  readonly #stopping = new Cancellation();
 
   constructor(parts: SessionFiltersParts) {
     this.#parts = parts;
@@ -83,8 +85,12 @@ export class SessionFilters {
     return answers;
   }
 
-  /** Resolves when no change is in progress. A change that waits for its turn does not begin once its connection has ended. Never rejects. */
-  async settled(): Promise<void> {
+  /**
+   * Call it when the broker stops. Ends the changes that wait for their next try, and resolves when none is in progress. A change that waits for its turn does
+   * not begin once its connection has ended. Never rejects.
+   */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
     while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }
 
@@ -100,8 +106,8 @@ export class SessionFilters {
     for (let tries = 0; tries < triesMax; tries += 1) {
       // The session is not stored before this node has followed a rollback by another node. Not inside the change, for which a rollback waits.
       const waits = tries > 0 && !session.filterSet.areStored;
-      if (waits) await pause(this.#parts.clock, firstShareRetryMs, caller.signal);
-      if (waits && caller.signal.aborted) break;
+      if (waits) await pause(this.#parts.clock, firstShareRetryMs, caller.signal, this.#stopping);
+      if (waits && (caller.signal.aborted || this.#stopping.aborted)) break;
       const tryOnce = async (): Promise<Position | undefined> => {
         // The store must know the members of a share.
         if (isMember && !session.isStored && !(await this.#parts.keep(session))) {

@@ -186,7 +186,7 @@ export class Sessions implements Readers {
     for (const { peer } of all) peer.ended("stopping");
     await untilAborted(this.#attaches.close(), signal);
     this.#endLate([...this.#connected.values()].filter((known) => !all.has(known)));
-    await untilAborted(this.#filters.settled(), signal);
+    await untilAborted(this.#filters.stop(), signal);
     await this.#ended.settled(signal);
     this.#stopping.abort();
     await this.#sweeper.stop();
