@@ -4,13 +4,21 @@ import type { Attachment, AttachRequest } from "../broker.ts";
 import type { Delivery } from "../session/peer.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
-import { allowAll } from "./policy.ts";
+import { allowAll, type Policy } from "./policy.ts";
 
 let engine: TestEngine;
 let denied: string | undefined;
+/** Called each time an event is denied. */
+let onDenied: () => void;
 beforeEach(async () => {
   denied = undefined;
-  engine = await TestEngine.start({ policy: { ...allowAll, mayReceive: (_, { topic }) => topic !== denied } });
+  onDenied = () => {};
+  const mayReceive: Policy["mayReceive"] = (_, { topic }) => {
+    if (topic !== denied) return true;
+    onDenied();
+    return false;
+  };
+  engine = await TestEngine.start({ policy: { ...allowAll, mayReceive } });
   for (const topic of ["a", "b"]) await engine.broker.open({ topic, groupId: undefined });
 });
 afterEach(() => engine.stop());
@@ -149,4 +157,23 @@ it("a retried request leaves out the events of topics that the subscriber may no
   await engine.publish("b", "b");
   await engine.clock.advance(1_000);
   expect((await engine.listSubscriptions())[0]).toMatchObject({ notifiedCount: 2 });
+});
+
+it("an event that was skipped for lack of a right is repeated to the next connection if the client has the right again", async () => {
+  const first = await attach(new RecordingPeer());
+  await first.subscribe([orderOf("#")]);
+  await engine.publish("a", "a");
+  first.detach({ expiryMs: 60_000, isRegular: true });
+  const peer = new RecordingPeer();
+  peer.hasRoom = false;
+  const second = await attach(peer);
+  [denied, onDenied] = ["a", () => (denied = undefined)];
+  peer.hasRoom = true;
+  second.session.wake();
+  await engine.clock.settle();
+  expect([denied, topicsOf(peer)]).toEqual([undefined, []]);
+  second.detach({ expiryMs: 60_000, isRegular: true });
+  const third = new RecordingPeer();
+  await attach(third);
+  expect(topicsOf(third)).toEqual(["a"]);
 });

@@ -38,7 +38,7 @@ function add(): Connected {
   const known = {
     protocol: "MQTT",
     principal: { kind: "known", id: owner },
-    session: { disconnect, checkRights: () => {} },
+    session: { disconnect, memberships: { checkRights: () => {} } },
     peer: {
       ended: (why: string) => {
         now += 0.1;
@@ -96,7 +96,7 @@ it("checks the filters of a tail again only when the rules of its principal have
     protocol: "Tail",
     principal: { kind: "known", id: owner },
     group: { id: "1" },
-    session: { filterSet: { all: [{ filter: "a" }] }, disconnect: () => {}, checkRights: () => {} },
+    session: { filterSet: { all: [{ filter: "a" }] }, disconnect: () => {}, memberships: { checkRights: () => {} } },
     peer: { ended: (why: string) => ended.push(why) },
   } as unknown as Connected; // All fields that ConnectedOwners reads of a tail.
   tails.add(known);

@@ -87,7 +87,7 @@ export class ConnectedOwners {
   }
 
   #check(known: Connected): void {
-    if (isStillAdmitted(known, this.#access)) known.session.checkRights();
+    if (isStillAdmitted(known, this.#access)) known.session.memberships.checkRights();
     else this.#end(known);
   }
 

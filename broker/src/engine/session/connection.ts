@@ -21,6 +21,7 @@ export interface Connection {
   readonly held: LazySet<Ticket>;
   /** Position up to which events were delivered to an earlier connection, or did not match. */
   repeatedUpTo: Position;
+  /** The events of the stream that the feed has not passed since, and that an earlier connection had, in order. */
   readonly repeats: LazyMap<Position, InFlight>;
 }
 

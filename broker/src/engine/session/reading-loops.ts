@@ -93,7 +93,7 @@ export class ReadingLoops implements Reading {
   }
 
   async #giveLive(): Promise<void> {
-    const { waiting, retained, rejections, slices } = this.#parts;
+    const { waiting, retained, rejections, repeater, slices } = this.#parts;
     const { feed } = this;
     const signal = this.#ending;
     // Retained, repeated and rejected events are older, so they come first.
@@ -102,6 +102,7 @@ export class ReadingLoops implements Reading {
       // Do not yield between events in memory: all deliveries to a client in one turn share one write.
       if (feed.peek() === undefined && !feed.isCaughtUp)
         await waiting.untilDone({ what: stuck.live, signal }, () => feed.catchUp(signal));
+      if (feed.isCaughtUp && !signal.aborted) repeater.giveUpPassed(this.#connection, feed.position);
       // Most connections wait here, so use one promise only.
       if (feed.isCaughtUp) await feed.woken(signal);
       while (!signal.aborted && (isHeldBack() || !hasRoom(this.#connection))) await waiting.woken();

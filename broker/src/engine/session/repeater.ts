@@ -1,5 +1,6 @@
 import type { DeliveryWindow, InFlight } from "../../domain/delivery-window.ts";
 import type { Event } from "../../domain/event.ts";
+import type { Position } from "../../domain/position.ts";
 import type { SessionFilter } from "../../domain/session-filter.ts";
 import type { CancelSignal } from "../../lib/cancellation.ts";
 import { type Connection, findRepeat, hasRoom } from "./connection.ts";
@@ -32,15 +33,21 @@ export class Repeater {
   giveOfStream(event: Event, connection: Connection, filters: readonly SessionFilter[]): void {
     const { window, sender } = this.#parts;
     const entry = findRepeat(connection, window, event.position);
+    connection.repeats.delete(event.position);
     if (entry !== undefined) sender.again(event, connection, { entry, filters });
   }
 
-  /** Gives up events of the stream that the client may no longer receive: the feed leaves them out, so they would take up room until the next connection. */
-  checkRights(connection: Connection): void {
+  /**
+   * Gives up the events of the stream that the feed has passed up to a position because the client may no longer receive them: they would take up room until
+   * the next connection. Rights may change for thousands of sessions at once, so each session looks at its own events once, when its feed has caught up.
+   */
+  giveUpPassed(connection: Connection, upTo: Position): void {
     const { reads, window, onVanished } = this.#parts;
     for (const { position, topic } of connection.repeats.values()) {
-      const entry = reads.mayReceive(topic) ? undefined : findRepeat(connection, window, position);
-      if (entry !== undefined) onVanished(entry);
+      if (position > upTo) return;
+      const entry = findRepeat(connection, window, position);
+      connection.repeats.delete(position);
+      if (entry !== undefined && !reads.mayReceive(topic)) onVanished(entry);
     }
   }
 

@@ -291,12 +291,6 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     if (filters.length > 0) this.#connection?.peer.pass?.(this.#sender.passing(event, filters));
   }
 
-  /** Call it when the client's rights may have changed. */
-  checkRights(): void {
-    this.memberships.checkRights();
-    if (this.#connection !== undefined) this.#loops.repeater.checkRights(this.#connection);
-  }
-
   /** Continues deliveries. Call it when the peer may have room again. */
   wake(): void {
     this.#waiting.wake();
