@@ -54,6 +54,8 @@ export interface DeadLetterRun {
   readonly find: () => Promise<CallbackSubscription>;
   readonly group: Group;
   readonly slices: Pauses;
+  /** Throws once the caller has lost its right: an attempt may wait half a minute for the owner's quota, the origin of its event and a connection. */
+  readonly checkRight: () => void;
   readonly signals: OrderSignals;
 }
 
@@ -99,7 +101,7 @@ export class DeadLetterOrders {
     this.#running.add(id);
     try {
       const due = await this.#listDue(id, order);
-      const { events, failure } = await (order.kind === "discard" ? this.#discard(id, due) : this.#redeliver(due, run));
+      const { events, failure } = await (order.kind === "discard" ? this.#discard(id, due, run) : this.#redeliver(due, run));
       const left = await this.#options.store.deadLetters.count(id);
       return { id, events, deadLetters: { left, ...(failure && { failure }) } };
     } finally {
@@ -107,9 +109,10 @@ export class DeadLetterOrders {
     }
   }
 
-  async #discard(id: SubscriptionId, due: readonly DeadLetter[]): Promise<RunResult> {
+  async #discard(id: SubscriptionId, due: readonly DeadLetter[], run: DeadLetterRun): Promise<RunResult> {
     const reservation = await this.#ownReservation();
     if (reservation !== undefined && (await this.#isAnyReserved(due, reservation))) throw anotherOrderRuns();
+    run.checkRight();
     const events = await this.#options.store.deadLetters.remove(due);
     this.#options.metrics.deadLetters("discarded", events);
     const [first] = due;
@@ -191,7 +194,8 @@ export class DeadLetterOrders {
     if (reserved !== letter) await this.#options.store.deadLetters.replace(reserved, letter);
   }
 
-  async #attempt(letter: DeadLetter, { find, group, signals, origins }: Redelivery): Promise<AttemptOutcome> {
+  async #attempt(letter: DeadLetter, run: Redelivery): Promise<AttemptOutcome> {
+    const { find, group, signals, origins, checkRight } = run;
     const { access, events, eventIds } = this.#options;
     const before = await find();
     if (!(await this.#isUnchanged(letter))) return { status: "withheld" }; // After a rollback, the event is missing too.
@@ -206,8 +210,12 @@ export class DeadLetterOrders {
     // The subscription changed to CloudEvents during the waits. A CloudEvent needs its origin, and loading it would be another wait.
     if (eventOrigins === undefined && isCloudEvent(subscription.delivery.options)) return { status: "withheld" };
     const addressee = { target: toTarget(subscription), eventIds, names: access.namesFor(subscription) };
-    const mayStart = (): boolean => access.mayDeliver(subscription) && access.receiverOf(subscription)(letter.topic);
-    return attempt(this.#options, toNotification(addressee, [event], eventOrigins), { ...signals, mayStart });
+    const mayStart = (): boolean =>
+      !isThrown(checkRight) && access.mayDeliver(subscription) && access.receiverOf(subscription)(letter.topic);
+    const notification = toNotification(addressee, [event], eventOrigins);
+    const outcome = await attempt(this.#options, notification, { ...signals, mayStart });
+    if (outcome.status === "withheld") checkRight(); // A sink takes only a boolean, so this tells the caller why.
+    return outcome;
   }
 
   /**
@@ -264,4 +272,13 @@ export function deliveriesPaused(): BrokerError {
 function anotherOrderRuns(): BrokerError {
   const details = "another order for the subscription's dead letters is running: try again when it has ended";
   return new BrokerError("subscriptionHeld", { details });
+}
+
+function isThrown(check: () => void): boolean {
+  try {
+    check();
+    return false;
+  } catch {
+    return true;
+  }
 }

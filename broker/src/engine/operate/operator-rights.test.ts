@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AccessRule } from "../../domain/access-rule.ts";
+import { parseSubscriptionId } from "../../domain/subscription.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
 import type { Caller } from "../access/caller.ts";
@@ -233,6 +234,40 @@ async function hangAttempt(): Promise<void> {
   await engine.clock.advance(1_000);
   expect(engine.sink.attempts).toHaveLength(1);
 }
+
+/** Creates a subscription with one dead letter, whose receiver accepts events from then on. */
+async function subscribeWithLetter(): Promise<string> {
+  const url = "http://failing/";
+  engine.sink.receive(url, () => ({ status: "failed", reason: "answered 500" }));
+  const options = { onFailure: "skip", attemptsMax: 1 } as const;
+  const order = { format: "RESTful", offset: "OFFSET_FIRST", secret: undefined, subscriptionId: undefined } as const;
+  const made = await engine.running.calls.subscribe(by(0), { ...order, topic: "a", groupId, url, options });
+  await engine.clock.advance(1_000);
+  engine.sink.receive(url, () => ({ status: "accepted" }));
+  engine.sink.attempts.length = 0;
+  return made;
+}
+
+it.each(["redeliver", "discard"] as const)(
+  "keeps the dead letters, and delivers none, if the key is revoked while a %s waits",
+  async (kind) => {
+    const made = await subscribeWithLetter();
+    const [caller, waited] = [by(administrator), createDeferred<void>()];
+    const { sink, store } = engine;
+    const [attempt, list] = [sink.attempt.bind(sink), store.deadLetters.list.bind(store.deadLetters)];
+    sink.attempt = (...call) => waited.promise.then(() => attempt(...call)); // It has to wait for a connection.
+    if (kind === "discard") store.deadLetters.list = (...call) => waited.promise.then(() => list(...call));
+    const call: OrderCall = { order: { kind, eventId: undefined }, isDryRun: false };
+    const code = codeOf(() => engine.running.operator.orderSubscription(caller, made, call));
+    await engine.clock.settle();
+    await apiKeys.revokeApiKey(idOf(administrator), engine.clock.now());
+    await engine.clock.advance(1_000);
+    waited.resolve();
+    await engine.clock.advance(1_000);
+    expect([await code, sink.attempts]).toEqual([100_701, []]);
+    expect(await store.deadLetters.count(parseSubscriptionId(made))).toBe(1);
+  },
+);
 
 const change = (topic: string): OrderCall => ({ order: { kind: "change", change: { topic } }, isDryRun: false });
 

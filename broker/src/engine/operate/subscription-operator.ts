@@ -118,11 +118,11 @@ export class SubscriptionOperator {
   async order(text: string, call: CountedOrder): Promise<OrderResult> {
     const id = parseAnySubscriptionId(text);
     const { locks, ownership, runningOrders } = this.#options;
-    const { order, slices, isDryRun } = call;
+    const { order, slices, checkRight, isDryRun } = call;
     if (order.kind === "test") return runningOrders.run(({ aborting }) => this.#test(id, isDryRun, aborting));
     if (isDryRun) return this.#dryRunOne(id, call);
     if (isForDeadLetters(order))
-      return runningOrders.run((signals) => this.#orderDeadLetters(id, order, { slices, signals }));
+      return runningOrders.run((signals) => this.#orderDeadLetters(id, order, { slices, checkRight, signals }));
     const first = await this.#aim(await this.#findCurrent(id), call);
     return locks.run(id, async () => {
       let aim = first;
@@ -170,7 +170,7 @@ export class SubscriptionOperator {
   async #orderDeadLetters(
     id: SubscriptionId,
     order: DeadLetterOrder,
-    parts: Pick<DeadLetterRun, "slices" | "signals">,
+    parts: Omit<DeadLetterRun, "find" | "group">,
   ): Promise<OrderResult> {
     const find = async (): Promise<CallbackSubscription> => {
       const found = toCallback(await this.#find(id));
