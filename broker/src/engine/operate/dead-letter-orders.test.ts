@@ -166,6 +166,25 @@ describe("redeliver", () => {
     expect(attempted()).toEqual(["1"]);
   });
 
+  it("counts what it delivered, and says why it ended, if the store fails meanwhile", async () => {
+    const memory = createMemoryStore();
+    let isDown = false;
+    const fail = (): void => {
+      if (isDown) throw new Error("down");
+    };
+    const deadLetters = withCalls(memory.deadLetters, {
+      remove: async (some) => memory.deadLetters.remove(some).finally(() => (isDown = true)),
+      find: async (...call) => memory.deadLetters.find(...call).finally(fail),
+      count: async (...call) => memory.deadLetters.count(...call).finally(fail),
+    });
+    const id = await withLetters({ store: withCalls(memory, { deadLetters }) });
+    outcomes.clear();
+    const [, { eventId } = { eventId: "" }] = await letters(id);
+    const failure = { eventId, reason: errorCatalogue.unknown.message };
+    expect(await order(id, redeliver)).toEqual({ id, events: 1, deadLetters: { left: 2, failure } });
+    expect(attempted()).toEqual(["1"]);
+  });
+
   it("fails when the owner removes the subscription meanwhile", async () => {
     const id = await withLetters();
     engine.sink.receive("http://receiver/", async () => {

@@ -1,4 +1,4 @@
-import { BrokerError, formatEventId, isBrokerError, parseEventId, quote } from "@stele/wire";
+import { BrokerError, formatEventId, parseEventId, quote, toBrokerError } from "@stele/wire";
 import {
   type DeadLetter,
   deadLettersMax,
@@ -101,8 +101,12 @@ export class DeadLetterOrders {
     this.#running.add(id);
     try {
       const due = await this.#listDue(id, order);
-      const { events, failure } = await (order.kind === "discard" ? this.#discard(id, due, run) : this.#redeliver(due, run));
-      const left = await this.#options.store.deadLetters.count(id);
+      const { events, failure } = await (order.kind === "discard"
+        ? this.#discard(id, due, run)
+        : this.#redeliver(due, run));
+      const counting = this.#options.store.deadLetters.count(id);
+      // Once something was removed, the answer must say so, even if the database fails.
+      const left = await (events === 0 ? counting : counting.catch(() => due.length - events));
       return { id, events, deadLetters: { left, ...(failure && { failure }) } };
     } finally {
       this.#running.delete(id);
@@ -126,7 +130,7 @@ export class DeadLetterOrders {
    * stops at a dead letter that another node has reserved, to keep the order, and at one that was removed or changed meanwhile.
    */
   async #redeliver(due: readonly DeadLetter[], run: DeadLetterRun): Promise<RunResult> {
-    const { clock } = this.#options;
+    const { clock, logger } = this.#options;
     using stopping = new Deadline(clock, redeliverMsMax, run.signals.stopping);
     using aborting = new Deadline(clock, redeliverMsMax, run.signals.aborting);
     const signals = { stopping: stopping.signal, aborting: aborting.signal };
@@ -155,8 +159,10 @@ export class DeadLetterOrders {
         if (outcome.status === "gone" || outcome.retryAfterMs !== undefined) break;
       } catch (error) {
         // The answer, and the audit log, must tell what was delivered and removed.
-        if (events === 0 || !isBrokerError(error)) throw error;
-        failure = { eventId: letter.eventId, reason: error.message };
+        if (events === 0) throw error;
+        const { subscriptionId, eventId } = letter;
+        logger.warn("the order to deliver dead letters again ended early", { subscriptionId, eventId, error });
+        failure = { eventId, reason: toBrokerError(error).message };
         break;
       }
     }
