@@ -26,11 +26,12 @@ const sha256 = (text: string): string => text;
 let lines: AuditLine[];
 let engine: TestEngine;
 let operator: Operator;
+let apiKeys: MemoryApiKeys;
 /** Called before the store moves a subscription. */
 let beforeMove: (key: { readonly id: string }) => Promise<void>;
 beforeEach(async () => {
   lines = [];
-  const apiKeys = new MemoryApiKeys();
+  apiKeys = new MemoryApiKeys();
   const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined };
   for (const role of ["admin", "client"] as const) {
     const own = { id: ids[role], digest: sha256(secret), principal: role, tenant: undefined, roles: [role] };
@@ -56,12 +57,12 @@ function by(role: keyof typeof ids): Caller {
   return { ...testCaller, principal, protocol: "admin" };
 }
 
-/** Creates two subscriptions of the client, then clears the audit lines. */
-async function subscribeTwice(): Promise<readonly string[]> {
+/** Creates two subscriptions of the client, or more, then clears the audit lines. */
+async function subscribe(urls = ["http://one/", "http://two/"]): Promise<readonly string[]> {
   const { calls } = engine.running;
   const made: string[] = [];
   await calls.open(by("client"), { topic: "a", groupId: undefined });
-  for (const url of ["http://one/", "http://two/"]) {
+  for (const url of urls) {
     const more = { format: "RESTful", offset: undefined, secret: undefined, subscriptionId: undefined } as const;
     made.push(await calls.subscribe(by("client"), { topic: "a", groupId: undefined, url, ...more }));
   }
@@ -92,7 +93,7 @@ async function settle<Result>(work: Promise<Result>): Promise<Result> {
 }
 
 it("audits an order under its kind, and does not audit a dry run", async () => {
-  const [id] = (await subscribeTwice()) as [string];
+  const [id] = (await subscribe()) as [string];
   await settle(operator.orderSubscription(by("admin"), id, { ...pause, isDryRun: true }));
   await settle(operator.orderSubscription(by("admin"), id, pause));
   const line = { principal: "admin", protocol: "admin", action: "pause", subscriptionId: id };
@@ -103,7 +104,7 @@ it("audits an order under its kind, and does not audit a dry run", async () => {
 });
 
 it("audits orders for dead letters with the eventId that they name, and each listing of dead letters", async () => {
-  const [id] = (await subscribeTwice()) as [string];
+  const [id] = (await subscribe()) as [string];
   await operator.listDeadLetters(by("admin"), id, page);
   await operator.orderSubscription(by("admin"), id, {
     order: { kind: "discard", eventId: undefined },
@@ -126,7 +127,7 @@ it("audits orders for dead letters with the eventId that they name, and each lis
 });
 
 it("writes one pair of audit lines for each subscription that an order for a search changes", async () => {
-  const made = await subscribeTwice();
+  const made = await subscribe();
   await settle(operator.orderSubscriptions(by("admin"), {}, { ...pause, ...page }));
   for (const id of made) {
     const own = lines.filter(({ subscriptionId }) => subscriptionId === id);
@@ -136,7 +137,7 @@ it("writes one pair of audit lines for each subscription that an order for a sea
 });
 
 it("audits an order before it changes anything, and each result as soon as it is known", async () => {
-  const made = await subscribeTwice();
+  const made = await subscribe();
   const { promise: late, resolve } = createDeferred<void>();
   beforeMove = async (key) => {
     expect(lines).toContainEqual(expect.objectContaining({ outcome: "begun", subscriptionId: key.id }));
@@ -152,6 +153,21 @@ it("audits an order before it changes anything, and each result as soon as it is
   await ordered;
 });
 
+it("audits that an order for many was refused once its admin's key was revoked half-way", async () => {
+  await subscribe(Array(33).fill("http://one/"));
+  const moving = createDeferred<void>();
+  beforeMove = () => moving.promise;
+  const ordered = operator.orderSubscriptions(by("admin"), {}, { ...pause, ...page, limit: 50 });
+  await engine.clock.settle();
+  await apiKeys.revokeApiKey(ids.admin, engine.clock.now());
+  await engine.clock.advance(1_000);
+  moving.resolve();
+  await settle(ordered);
+  expect(lines.filter(({ outcome }) => outcome === "done")).toHaveLength(32);
+  const ended = lines.filter(({ outcome }) => outcome !== "begun" && outcome !== "done");
+  expect(ended).toMatchObject([{ principal: "admin", action: "pause", outcome: "refused", code: 100_701 }]);
+});
+
 const hidden = secretNamed("hidden");
 
 it.each<[SubscriptionOrder, Partial<AuditLine>, Partial<AuditLine>]>([
@@ -165,7 +181,7 @@ it.each<[SubscriptionOrder, Partial<AuditLine>, Partial<AuditLine>]>([
     { events: 0, unmatched: 0 },
   ],
 ])("audits %j with its place, changed fields and number of events, but no secret", async (order, begun, more) => {
-  const [id] = (await subscribeTwice()) as [string];
+  const [id] = (await subscribe()) as [string];
   await engine.running.calls.open(by("client"), { topic: "b", groupId: undefined });
   await publish();
   await engine.clock.settle();
@@ -179,7 +195,7 @@ it.each<[SubscriptionOrder, Partial<AuditLine>, Partial<AuditLine>]>([
 });
 
 it("audits why an order failed", async () => {
-  const [id] = (await subscribeTwice()) as [string];
+  const [id] = (await subscribe()) as [string];
   beforeMove = async () => {
     throw new BrokerError("storeUnreachable");
   };
@@ -188,7 +204,7 @@ it("audits why an order failed", async () => {
 });
 
 it("audits each read of an operator, and each refused order and read of a client", async () => {
-  const [id] = (await subscribeTwice()) as [string];
+  const [id] = (await subscribe()) as [string];
   const client = by("client");
   const refused = { principal: "client", outcome: "refused", code: 100_702 };
   await expect(operator.orderSubscription(client, id, pause)).rejects.toThrow();

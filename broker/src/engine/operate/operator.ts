@@ -4,6 +4,7 @@ import type { DeadLetter } from "../../domain/dead-letter.ts";
 import type { AccessRule } from "../../domain/access-rule.ts";
 import type { Topic } from "../../domain/topic.ts";
 import type { Access } from "../access/access.ts";
+import type { AuditTrail } from "../access/audit-trail.ts";
 import type { Caller } from "../access/caller.ts";
 import type { Role } from "../access/role-table.ts";
 import type { EventCall } from "../broker.ts";
@@ -93,6 +94,8 @@ export interface GuardedOperatorOptions {
   readonly figures: Figures;
   readonly groupFinder: GroupFinder;
   readonly nodeFinder: NodeFinder;
+  /** Undefined without an audit log. Records why an order for many ended half-way: its answer is not an error, so `AuditedOperator` writes no line. */
+  readonly trail: AuditTrail | undefined;
 }
 
 /**
@@ -149,6 +152,7 @@ export class GuardedOperator implements Operator {
       } catch (error) {
         // The answer must tell what has changed already.
         if (start === 0) throw error;
+        this.#options.trail?.recordRefusal(caller, { action: rest.order.kind, error }, { groupId: call.groupId });
         results.push(...planned.slice(start).map(({ id }) => ({ id, events: 0, error })));
         break;
       }
