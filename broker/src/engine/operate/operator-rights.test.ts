@@ -164,9 +164,8 @@ it("ends orders once the key of their admin is revoked, even while they wait for
 });
 
 /** What an order for all subscriptions answers whose admin's key is revoked meanwhile; `goOn` ends what the order waits for. */
-async function orderAndRevoke(call: OrderCall, goOn = (): void => {}, limit = 10) {
-  const rest = { after: undefined, limit, ...call };
-  const ordered = engine.running.operator.orderSubscriptions(by(administrator), {}, rest);
+async function orderAndRevoke(call: OrderCall, goOn = (): void => {}) {
+  const ordered = engine.running.operator.orderSubscriptions(by(administrator), {}, { ...page, ...call });
   await engine.clock.settle();
   await apiKeys.revokeApiKey(idOf(administrator), engine.clock.now());
   await engine.clock.advance(1_000);
@@ -194,7 +193,8 @@ it("changes no subscription once the key is revoked while an order for many wait
   expect(await engine.store.listSubscriptions()).toMatchObject([{ state: "active" }]);
 });
 
-it("answers which subscriptions an order for many has changed before the key was revoked", async () => {
+/** Pauses 33 subscriptions by one order, of which 32 are changed at once. Returns the errors of its answer. `interrupt` runs before it goes on. */
+async function pauseMany(interrupt: () => Promise<void>): Promise<readonly unknown[]> {
   const order = { format: "RESTful", offset: undefined, secret: undefined, subscriptionId: undefined } as const;
   const subscribe = () =>
     engine.running.calls.subscribe(by(0), { ...order, topic: "a", groupId, url: "http://receiver/" });
@@ -205,11 +205,36 @@ it("answers which subscriptions an order for many has changed before the key was
     await written.promise;
     return outcome;
   };
-  const items = await orderAndRevoke(pause, () => written.resolve(), 50);
-  const codes = items.map(({ error }) => (error as { code: number } | undefined)?.code);
-  expect(codes).toEqual([...Array(32).fill(undefined), 100_701]);
-  const states = (await engine.store.listSubscriptions()).map(({ state }) => state);
-  expect(states.filter((state) => state === "paused")).toHaveLength(32);
+  const rest = { after: undefined, limit: 50, ...pause };
+  const ordered = engine.running.operator.orderSubscriptions(by(administrator), {}, rest);
+  await engine.clock.settle();
+  await interrupt();
+  written.resolve();
+  await engine.clock.advance(1_000);
+  return (await ordered).items.map(({ error }) => error);
+}
+
+const isPaused = ({ state }: { readonly state: string }): boolean => state === "paused";
+
+it("answers which subscriptions an order for many has changed before the key was revoked", async () => {
+  const errors = await pauseMany(async () => {
+    await apiKeys.revokeApiKey(idOf(administrator), engine.clock.now());
+    await engine.clock.advance(1_000);
+  });
+  expect(errors).toEqual([...Array(32).fill(undefined), expect.objectContaining({ code: 100_701 })]);
+  expect((await engine.store.listSubscriptions()).filter(isPaused)).toHaveLength(32);
+});
+
+it("answers that an order for many was busy before it began for a subscription, if the keys cannot be read meanwhile", async () => {
+  const errors = await pauseMany(async () => {
+    apiKeys.listApiKeys = async () => {
+      throw new Error("down");
+    };
+    await engine.clock.advance(60_000);
+  });
+  const busy = { code: 200_300, message: expect.stringMatching(/not begun: .*database/) };
+  expect(errors).toEqual([...Array(32).fill(undefined), expect.objectContaining(busy)]);
+  expect((await engine.store.listSubscriptions()).filter(isPaused)).toHaveLength(32);
 });
 
 it("leaves an attempt in progress alone if the key is revoked while the order waits for consent", async () => {

@@ -1,4 +1,4 @@
-import { BrokerError } from "@stele/wire";
+import { BrokerError, isBrokerError, toBrokerError } from "@stele/wire";
 import type { Pauses } from "../../lib/time-slices.ts";
 import type { DeadLetter } from "../../domain/dead-letter.ts";
 import type { AccessRule } from "../../domain/access-rule.ts";
@@ -153,7 +153,8 @@ export class GuardedOperator implements Operator {
         // The answer must tell what has changed already.
         if (start === 0) throw error;
         this.#options.trail?.recordRefusal(caller, { action: rest.order.kind, error }, { groupId: call.groupId });
-        results.push(...planned.slice(start).map(({ id }) => ({ id, events: 0, error })));
+        const reason = toReason(error);
+        results.push(...planned.slice(start).map(({ id }) => ({ id, events: 0, error: reason })));
         break;
       }
       const chunk = planned.slice(start, start + ordersAtOnceMax);
@@ -264,4 +265,13 @@ export class GuardedOperator implements Operator {
   #authorize(caller: Caller, groupId?: string): void {
     this.#options.access.authorize(caller, "administer", groupId === undefined ? undefined : { groupId });
   }
+}
+
+/**
+ * Why an order did not begin for a subscription. Except for a lost right, it is 200300: other errors, such as 200207, leave open whether an order changed
+ * something.
+ */
+function toReason(error: unknown): unknown {
+  if (isBrokerError(error, "credentialRefused") || isBrokerError(error, "accessDenied")) return error;
+  return new BrokerError("busy", { details: `not begun: ${toBrokerError(error).message}`, cause: error });
 }
