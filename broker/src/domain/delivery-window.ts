@@ -100,15 +100,6 @@ export class DeliveryWindow {
     return this.#entries.delete(ticket);
   }
 
-  /**
-   * Gives up an event that the peer must not get again. One of QoS 2 stays as `received`: the peer may keep its ticket until the release, and would take a
-   * new event with that ticket for a repeat.
-   */
-  drop(ticket: Ticket): void {
-    if (this.#entries.get(ticket)?.qos === 2) this.receive(ticket);
-    else this.acknowledge(ticket);
-  }
-
   /** Notes that the peer rejected the event. Returns how often it has done so; undefined if the ticket was not in flight. */
   reject(ticket: Ticket): number | undefined {
     const entry = this.#entries.get(ticket);
@@ -126,7 +117,7 @@ export class DeliveryWindow {
 
   /**
    * Removes the events of the stream after `to`, and the events outside it after `outsideTo`: a reorg removed them from the chain. An event of QoS 2 stays as
-   * `received`, for the reason that {@link drop} gives.
+   * `received`: the peer may keep its ticket until the release, and would take a new event with that ticket for a repeat.
    */
   rollBack(to: Position, outsideTo = to): void {
     for (const entry of this.#entries.values()) {

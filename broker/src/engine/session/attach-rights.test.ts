@@ -23,6 +23,8 @@ let memory: ReturnType<typeof createMemoryStore>;
 let looks: number;
 /** Claims of sessions wait for this. */
 let claims: Deferred<void>;
+/** Writes of sessions wait for this; undefined if they need not wait. */
+let writes: Deferred<void> | undefined;
 
 const addKey = (id: string, role: string) => {
   const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined };
@@ -31,13 +33,17 @@ const addKey = (id: string, role: string) => {
 };
 
 beforeEach(async () => {
-  claims = createDeferred();
+  [claims, writes] = [createDeferred(), undefined];
   keys = new MemoryApiKeys();
   memory = createMemoryStore();
   const store = withSessions(memory, {
     claimSession: async (claim) => {
       await claims.promise;
       return memory.sessions.claimSession(claim);
+    },
+    saveSessions: async (...call) => {
+      await writes?.promise;
+      return memory.sessions.saveSessions(...call);
     },
     findReturning: async (ids) => {
       looks += 1;
@@ -199,9 +205,13 @@ it("asks a client to release an event of QoS 2 that it may have, but may no long
   await revoke();
   await addKey("2".repeat(16), "not secret");
   await engine.clock.advance(1_000);
+  writes = createDeferred();
   const second = await attach("2".repeat(16));
   await engine.clock.advance(1_000);
   expect(second.attachment.isPresent).toBe(true);
+  expect(second.peer.released, "before the store has it").toEqual([]);
+  writes.resolve();
+  await engine.clock.advance(1_000);
   expect([second.peer.sequences, second.peer.released]).toEqual([[], [1]]);
 });
 

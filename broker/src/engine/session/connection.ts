@@ -5,7 +5,6 @@ import type { SessionState } from "../../ports/session-store.ts";
 import type { Feed } from "../dispatch/feed.ts";
 import type { Outgoing } from "./outgoing.ts";
 import type { Delivery, Peer } from "./peer.ts";
-import type { SessionParts } from "./session-parts.ts";
 import { LazyMap, LazySet } from "../../lib/lazy-collections.ts";
 
 /** A peer, and the state of its deliveries. */
@@ -42,22 +41,14 @@ interface RolledBackTo {
 }
 
 /** Options of a new connection. */
-interface ConnectionOptions extends Pick<Connection, "peer" | "windowMax" | "outgoing"> {
-  readonly parts: Pick<SessionParts, "mayReceive">;
-}
+type ConnectionOptions = Pick<Connection, "peer" | "windowMax" | "outgoing">;
 
-/**
- * Creates a connection without deliveries. It holds the tickets of received events whose release is still open. Also drops from the window the
- * events that the session may no longer receive: they would take up room for ever.
- */
+/** Creates a connection without deliveries. It holds the tickets of received events whose release is still open. */
 export function createConnection(
-  { parts, peer, windowMax, outgoing }: ConnectionOptions,
+  { peer, windowMax, outgoing }: ConnectionOptions,
   window: DeliveryWindow,
   { cursor, taken }: Pick<SessionState, "cursor" | "taken">,
 ): Connection {
-  for (const { ticket, topic, state } of window.entries) {
-    if (state !== "received" && !parts.mayReceive(topic)) window.drop(ticket);
-  }
   const received = [...window.entries].filter(({ state }) => state === "received");
   const repeats = new LazyMap<Position, InFlight>();
   for (const entry of inFlight(window, "stream")) repeats.set(entry.position, entry);

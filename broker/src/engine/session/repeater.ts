@@ -29,6 +29,14 @@ export class Repeater {
     this.#parts = parts;
   }
 
+  /** Gives up the events in flight that the client may no longer receive: they would take up room for ever. Call it when a peer has connected. */
+  giveUpDenied(): void {
+    const { reads, window, onVanished } = this.#parts;
+    for (const entry of window.entries) {
+      if (entry.state !== "received" && !reads.mayReceive(entry.topic)) onVanished(entry);
+    }
+  }
+
   /** Delivers an event of the stream again, unless the peer has it. */
   giveOfStream(event: Event, connection: Connection, filters: readonly SessionFilter[]): void {
     const { window, sender } = this.#parts;

@@ -144,8 +144,9 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     this.#rejections.resume();
     const [onFailed, onSent] = [(error: unknown): void => this.#fail(error, peer), () => this.wake()];
     const outgoing = new Outgoing({ ...this.#loops, peer, written: () => this.#written(), onSent, onFailed });
-    this.#connection = createConnection({ peer, windowMax, outgoing, parts: this.#parts }, this.#window, this.state);
+    this.#connection = createConnection({ peer, windowMax, outgoing }, this.#window, this.state);
     for (const ticket of this.#connection.held) peer.release(ticket);
+    this.#loops.repeater.giveUpDenied(); // After the releases: those of events that are given up wait for their record.
     if (!this.isStopped) this.#read(this.#connection);
   }
 
