@@ -142,6 +142,23 @@ describe("SnapshotReader", () => {
     expect(pauseMs).toBeLessThan((endedAt - askedAt) / 2);
   });
 
+  it("tells for how long the thread worked on a request, also on one that fails, without the wait for others and for a pause", async () => {
+    await using chain = await start({ callTimeMsMax: 60_000 });
+    await read(chain, "eth_chainId"); // starts the thread
+    const worked: number[] = [];
+    const askedAt = performance.now();
+    const ask = (method: string, ...params: unknown[]) =>
+      chain.reader.read({ method, params }, (workedMs) => worked.push(workedMs));
+    const loop = ask("eth_call", { to: SINK }, "latest", { [SINK]: { code: "0x5b5f56" } }); // JUMPDEST, PUSH0, JUMP
+    const next = ask("eth_blockNumber");
+    await expect(loop).rejects.toThrow(/gas/);
+    await next;
+    const [loopMs = 0, nextMs = 0] = worked;
+    expect(worked).toHaveLength(2);
+    expect(loopMs).toBeGreaterThan(READER_PAUSE_AFTER_MS);
+    expect(loopMs + READER_PAUSE_AFTER_MS - 5 + nextMs).toBeLessThan(performance.now() - askedAt);
+  });
+
   it("ends a call that needs too much memory, and no other", async () => {
     await using chain = await start({ callTimeMsMax: 60_000 });
     const culprit = run(chain, hugeCode).catch((error: unknown) => error);

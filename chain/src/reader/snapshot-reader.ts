@@ -4,8 +4,12 @@ import type { RpcRequest } from "../rpc/dispatch.ts";
 import { ProviderRpcError, RPC_ERROR_CODES } from "../rpc-error.ts";
 import { ReaderThread, type ReaderThreadOptions } from "./reader-thread.ts";
 
+/** Gets the milliseconds for which the thread worked on a request: without its wait for other requests, for a pause or for the thread's start. */
+type OnWorked = (workedMs: number) => void;
+
 interface Task {
   readonly request: RpcRequest;
+  readonly onWorked: OnWorked;
   readonly resolve: (json: string) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -30,14 +34,14 @@ export class SnapshotReader {
   }
 
   /**
-   * Answers a read-only method as JSON text, as of the newest block when the request's turn comes.
+   * Answers a read-only method as JSON text, as of the newest block when the request's turn comes. Calls `onWorked` before it settles, if the thread got it.
    * @throws ProviderRpcError with geth's code, or with 4900 after a stop; another Error if the thread does not start or ends by itself.
    */
-  read(request: RpcRequest): Promise<string> {
+  read(request: RpcRequest, onWorked: OnWorked = () => undefined): Promise<string> {
     return new Promise((resolve, reject) => {
       if (this.#stopping.signal.aborted) return reject(stopped());
       if (this.#tasks.length >= READER_REQUESTS_MAX) return reject(tooMany());
-      this.#tasks.push({ request, resolve, reject });
+      this.#tasks.push({ request, onWorked, resolve, reject });
       if (!this.#isWorking) void this.#work();
     });
   }
@@ -53,7 +57,7 @@ export class SnapshotReader {
     this.#isWorking = true;
     for (let task = this.#tasks.shift(); task !== undefined; task = this.#tasks.shift()) {
       try {
-        task.resolve(await this.#ask(task.request));
+        task.resolve(await this.#ask(task));
       } catch (error) {
         task.reject(error);
       }
@@ -62,13 +66,15 @@ export class SnapshotReader {
     this.#isWorking = false;
   }
 
-  async #ask(request: RpcRequest): Promise<string> {
+  async #ask({ request, onWorked }: Task): Promise<string> {
     const thread = await this.#openThread();
     const askedAt = performance.now();
     try {
       return await thread.ask(request);
     } finally {
-      this.#busyMs += performance.now() - askedAt;
+      const workedMs = performance.now() - askedAt;
+      this.#busyMs += workedMs;
+      onWorked(workedMs);
     }
   }
 

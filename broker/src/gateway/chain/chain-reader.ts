@@ -15,7 +15,11 @@ import { type Cost, readMethods } from "./read-methods.ts";
 
 /** Answers requests with JSON text. A refusal is an error in the shape of EIP-1193: geth's code, and data if there is any. */
 export interface ChainSource {
-  read(request: { readonly method: string; readonly params: readonly unknown[] }): Promise<string>;
+  /** Calls `onWorked` before it settles, with the milliseconds for which it worked on this request alone; not at all if the request never had its turn. */
+  read(
+    request: { readonly method: string; readonly params: readonly unknown[] },
+    onWorked: (workedMs: number) => void,
+  ): Promise<string>;
 }
 
 export interface ChainReaderOptions {
@@ -28,7 +32,7 @@ const waiting = { waitingMax: chainCallsWaitingMax, waitTimeoutMs: chainWaitTime
 
 /**
  * Reads the chain, a bounded number of calls at once. A thread beside the chain runs all calls one at a time, so a look-up may wait for a computation. After a
- * long computation no other one starts for as long as it took: look-ups of other clients, and publishing, need that time.
+ * long computation no other one starts for as long as it worked: look-ups of other clients, and publishing, need that time.
  */
 export class ChainReader {
   readonly #options: ChainReaderOptions;
@@ -64,11 +68,15 @@ export class ChainReader {
     if (!isPositional(params)) return { error: toProtocolError("invalidParams", "parameters go by position") };
     const leave = await this.#gates[cost].enter();
     if (leave === undefined) return { error: tooBusy };
+    let workedMs = 0;
+    const onWorked = (tookMs: number): void => {
+      workedMs = tookMs;
+    };
     try {
       if (caller.signal.aborted || isWaiting?.() === false) return { error: tooBusy };
-      return { json: await this.#options.source.read({ method, params }) };
+      return { json: await this.#options.source.read({ method, params }, onWorked) };
     } finally {
-      leave();
+      leave(workedMs);
     }
   }
 }

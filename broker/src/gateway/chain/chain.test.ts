@@ -225,8 +225,8 @@ describe("limits on calls of the chain", () => {
     vi.useFakeTimers();
     try {
       const source: ChainSource = {
-        read: async ({ method }) => {
-          if (method === "eth_call") vi.advanceTimersByTime(1_000);
+        read: async ({ method }, onWorked) => {
+          if (method === "eth_call") onWorked(1_000);
           return '"0x1"';
         },
       };
@@ -240,6 +240,25 @@ describe("limits on calls of the chain", () => {
       vi.advanceTimersByTime(1);
       await next;
       expect(answered).toEqual([...Array.from({ length: 40 }, () => "look-up"), "computation"]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it("after a computation that worked for a short time the next one runs at once, however long it waited for its turn, also if it failed", async () => {
+    vi.useFakeTimers();
+    try {
+      const source: ChainSource = {
+        read: async (_, onWorked) => {
+          vi.advanceTimersByTime(1_000);
+          onWorked(2);
+          throw refusal(3, "execution reverted");
+        },
+      };
+      const reader = new ChainReader({ broker: createFakeBroker(), source, logger: silentLogger });
+      const read = () => reader.call({ method: "eth_call", params: [], caller: testCaller });
+      const calls = [read(), read(), read()];
+      expect(await Promise.all(calls)).toMatchObject(calls.map(() => ({ error: { code: 3 } })));
     } finally {
       vi.useRealTimers();
     }

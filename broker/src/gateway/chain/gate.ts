@@ -1,5 +1,5 @@
-/** Call it when the admitted call has ended. */
-export type Leave = () => void;
+/** Call it when the admitted call has ended, with the time for which it worked, in milliseconds: its waits elsewhere do not count. */
+export type Leave = (workedMs?: number) => void;
 
 export interface GateOptions {
   /** How many calls run at once. */
@@ -8,7 +8,7 @@ export interface GateOptions {
   readonly waitingMax: number;
   /** A call that has waited longer is refused when its turn comes. */
   readonly waitTimeoutMs: number;
-  /** If a call took at least this long, its place stays empty for the same time again after it ends. If undefined, there are no such pauses. */
+  /** If a call worked for at least this long, its place stays empty for the same time again after it ends. If undefined, there are no such pauses. */
   readonly pauseFromMs?: number;
 }
 
@@ -44,13 +44,12 @@ export class Gate {
 
   #admit(): Leave {
     this.#running += 1;
-    const since = performance.now();
-    return () => this.#pause(performance.now() - since);
+    return (workedMs = 0) => this.#pause(workedMs);
   }
 
-  #pause(stayMs: number): void {
-    if (stayMs < (this.#options.pauseFromMs ?? Number.POSITIVE_INFINITY)) this.#free();
-    else setTimeout(() => this.#free(), stayMs).unref();
+  #pause(workedMs: number): void {
+    if (workedMs < (this.#options.pauseFromMs ?? Number.POSITIVE_INFINITY)) this.#free();
+    else setTimeout(() => this.#free(), workedMs).unref();
   }
 
   #free(): void {
