@@ -65,7 +65,7 @@ export interface CheckedIndexEntries {
   readonly isMore: boolean;
   /** Entries that this step read. */
   readonly entries: number;
-  /** Whether the index differed and was rebuilt from the blocks, or entries in no table yet were taken from them; false until the comparison ends. */
+  /** Whether the index differed and was rebuilt from the blocks, or entries in no table yet were damaged; false until the comparison ends. */
   readonly isDamaged: boolean;
 }
 

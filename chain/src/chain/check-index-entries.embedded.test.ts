@@ -60,6 +60,13 @@ async function check(chain: EmbeddedChain, isFirst = true): Promise<boolean> {
   return step.isDamaged;
 }
 
+/** Makes the next block, with one log, so that the index entries of the block before it are saved. */
+async function makeBlock(chain: EmbeddedChain): Promise<void> {
+  const fields = { type: "eip1559", chainId: CHAIN_ID, ...FEES, gas: 1_000_000n, to: address, data: "0x" } as const;
+  await chain.submit(hexToBytes(await SIGNER.signTransaction({ ...fields, nonce: logsTotal + 1 })));
+  await vi.waitFor(async () => expect(await chain.request({ method: "eth_blockNumber" })).toBe("0x2a"), 10_000);
+}
+
 /** A copy of the chain's file with a change. */
 function damaged(change: (sqlite: DatabaseSyncInstance) => void): string {
   const copy = join(folder, `copy-${Math.random()}.db`);
@@ -135,13 +142,33 @@ it.each([
     expect(await countFound(chain)).toEqual(everything);
     expect(await check(chain)).toBe(true);
     expect(await check(chain)).toBe(false);
-    const fields = { type: "eip1559", chainId: CHAIN_ID, ...FEES, gas: 1_000_000n, to: address, data: "0x" } as const;
-    await chain.submit(hexToBytes(await SIGNER.signTransaction({ ...fields, nonce: logsTotal + 1 })));
-    await vi.waitFor(async () => expect(await chain.request({ method: "eth_blockNumber" })).toBe("0x2a"), 10_000);
+    await makeBlock(chain);
     expect(await check(chain)).toBe(false);
     expect(await countFound(chain)).toEqual({ ...everything, logs: logsTotal + 1 });
   },
 );
+
+it("a chain starts, is read and repaired despite damage of an index entry that is not saved yet and of its block", async () => {
+  const newest = logsTotal + 1;
+  const copy = damaged((sqlite) => {
+    sqlite.exec("UPDATE unsaved SET effects = CAST(substr(effects, 1, 43) || x'01' || substr(effects, 45) AS BLOB)");
+    const row = sqlite.prepare("SELECT raw FROM transactions ORDER BY place DESC LIMIT 1").get();
+    const raw = Buffer.from((row as { raw: Uint8Array }).raw); // The statement's column.
+    raw[raw.indexOf("ababab", "hex")] = 0;
+    sqlite.prepare("UPDATE transactions SET raw = ? WHERE place = ?").run(raw, newest * 2 ** 20);
+  });
+  await using chain = await start(copy);
+  expect(await chain.reader.read({ method: "eth_blockNumber", params: [] })).toBe('"0x29"');
+  expect(await check(chain)).toBe(true);
+  expect(await chain.checkBlocks({ from: newest, to: newest })).toMatchObject({ damaged: [{ number: newest }] });
+  const data = new Uint8Array(logsTotal).fill(0xab);
+  const known = { hash: hexToBytes(hashes[logsTotal] as Hex), data, logged: [data] };
+  expect(await chain.repairBlock(newest, [known])).toBe(true);
+  await makeBlock(chain);
+  expect(await check(chain)).toBe(true);
+  expect(await check(chain)).toBe(false);
+  expect(await countFound(chain)).toEqual({ ...everything, logs: logsTotal + 1 });
+});
 
 it("checkIndexEntries starts over after a step that failed, for example on a full disk", async () => {
   const copy = damaged((sqlite) => sqlite.exec("DELETE FROM places"));

@@ -54,7 +54,8 @@ function* compareAndRebuild(database: ChainDatabase): Steps<Pick<CheckedIndexEnt
   const upTo = database.savedUpTo;
   const expected = yield* sumOfBlocks(database, upTo);
   const found = yield* sumOfRows(database, upTo);
-  // Damage of entries that were not saved is reported here too. Nothing is left to repair: they were taken from their blocks when the chain started.
+  // Damage of entries that were not saved is reported here too. They were taken from their blocks when the chain started. Those of a block that was damaged too
+  // are missing: once they should be in the table, and the block is repaired, the next check finds that.
   if (found?.equals(expected) === true) return { isDamaged: database.takeRestored() };
   yield* rebuild(database);
   return { isDamaged: true };

@@ -4,7 +4,7 @@ import type { Block, BlockHead, ExecutedTransaction } from "../blocks/block.ts";
 import { decodeHeader, encodeHeader } from "../blocks/header.ts";
 import { decodeStoredReceipt, encodeStoredReceipt } from "../blocks/receipt-codec.ts";
 import { parseTransaction } from "../blocks/transaction.ts";
-import { readVerifiedBlock } from "../chain/verified-blocks.ts";
+import { BlockDamagedError, readVerifiedBlock } from "../chain/verified-blocks.ts";
 import { ChainDamagedError } from "../chain-damaged-error.ts";
 import type { StateDatabase } from "../state/checked-source.ts";
 import type { NodeChanges } from "../state/node-changes.ts";
@@ -92,7 +92,7 @@ export class ChainDatabase implements StateDatabase {
   /**
    * Loads unsaved effects that another thread or process wrote. Call this at the start of a snapshot or a process. Takes the index entries of a block from the
    * block itself if damage has turned one into anything but integers: their table would refuse it, and with it all later blocks.
-   * @throws ChainDamagedError if a row cannot be decoded, or if such a block is damaged too.
+   * @throws ChainDamagedError if a row cannot be decoded.
    */
   loadUnsaved(): void {
     const { first } = this.#statements.selectFirstUnsaved.get() as { first: number | null }; // The column of the statement.
@@ -102,16 +102,25 @@ export class ChainDatabase implements StateDatabase {
     for (const row of this.#statements.selectUnsaved.all(after)) {
       const { number, effects } = row as { number: number; effects: Uint8Array }; // As above.
       const decoded = decodeRow(number, effects);
-      const isWhole = decoded.places.every(
-        ({ key, place }) => Number.isSafeInteger(key) && Number.isSafeInteger(place),
-      );
-      const places = isWhole ? decoded.places : indexEntries(readVerifiedBlock(this, BigInt(number)));
+      const whole = decoded.places.filter(({ key, place }) => Number.isSafeInteger(key) && Number.isSafeInteger(place));
+      const isWhole = whole.length === decoded.places.length;
+      const places = isWhole ? whole : this.#restoreEntries(number, whole);
       this.#unsaved.add(number, { ...decoded, places }, effects.length);
       this.#hasRestoredEntries ||= !isWhole;
     }
   }
 
-  /** Whether index entries were damaged and taken from their block since the last call. */
+  /** The index entries of a block from the block itself, or `whole` if it is damaged too: only a chain that opens can be repaired. */
+  #restoreEntries(number: number, whole: readonly IndexEntry[]): readonly IndexEntry[] {
+    try {
+      return indexEntries(readVerifiedBlock(this, BigInt(number)));
+    } catch (error) {
+      if (error instanceof BlockDamagedError) return whole;
+      throw error;
+    }
+  }
+
+  /** Whether damaged index entries were taken from their block, or left out, since the last call. */
   takeRestored(): boolean {
     const hasRestored = this.#hasRestoredEntries;
     this.#hasRestoredEntries = false;
