@@ -214,11 +214,17 @@ it("checkIndexEntries rebuilds an unreadable index again and again, even if a re
   }
 });
 
-it("checkIndexEntries frees no page of another table to which a damaged page of the index refers", async () => {
+it.each([
+  ["the index", "places"],
+  ["what an interrupted rebuild has left", "new_places"],
+])("checkIndexEntries frees no page of another table to which a damaged page of %s refers", async (_, table) => {
   const rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) SELECT 1, i FROM n";
-  const copy = damaged((sqlite) => sqlite.exec(`INSERT INTO places (key, place) ${rows}`)); // The root page then has children.
+  const copy = damaged((sqlite) => {
+    sqlite.exec(placesTable("new_places"));
+    for (const one of ["places", "new_places"]) sqlite.exec(`INSERT INTO ${one} (key, place) ${rows}`); // Their root pages then have children.
+  });
   const bytes = readFileSync(copy);
-  const [from, to] = [rootPageAt(copy, "transactions"), rootPageAt(copy, "places")];
+  const [from, to] = [rootPageAt(copy, "transactions"), rootPageAt(copy, table)];
   expect([bytes[from], bytes[to]]).toEqual([INTERIOR_TABLE, INTERIOR_INDEX]);
   bytes.copy(bytes, to + LAST_CHILD_AT, from + LAST_CHILD_AT, from + LAST_CHILD_AT + 4);
   writeFileSync(copy, bytes);

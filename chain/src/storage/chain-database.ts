@@ -201,14 +201,9 @@ export class ChainDatabase implements StateDatabase {
     }
   }
 
-  /** Creates an empty index of hashes and logs beside the present one. Drops what a rebuild that was interrupted has left, if its pages can be read. */
+  /** Creates an empty index of hashes and logs beside the present one. */
   beginPlaces(): void {
-    try {
-      this.#database.exec("DROP TABLE IF EXISTS new_places");
-    } catch (error) {
-      if (isTransientFault(error)) throw error;
-      this.#setAside("new_places");
-    }
+    if (this.#hasTable("new_places")) this.#setAside("new_places"); // An interrupted rebuild left it, and it may be damaged by now.
     this.#database.exec(placesTable("new_places"));
   }
 
@@ -294,10 +289,13 @@ export class ChainDatabase implements StateDatabase {
 
   /** Renames a damaged table, and never drops it: SQLite would free every page that it refers to, and a damaged page may refer to pages of other tables. */
   #setAside(table: string): void {
-    const find = this.#database.prepare("SELECT 1 FROM sqlite_schema WHERE name = ?");
     let number = 1;
-    while (find.get(`damaged_places_${number}`) !== undefined) number += 1;
+    while (this.#hasTable(`damaged_places_${number}`)) number += 1;
     this.#database.exec(`ALTER TABLE ${table} RENAME TO damaged_places_${number}`);
+  }
+
+  #hasTable(name: string): boolean {
+    return this.#database.prepare("SELECT 1 FROM sqlite_schema WHERE name = ?").get(name) !== undefined;
   }
 
   #write(statements: () => void): void {
