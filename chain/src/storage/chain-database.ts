@@ -16,8 +16,10 @@ import { isTransientFault } from "./transient-fault.ts";
 import { placesTable } from "./schema.ts";
 import { type BlockEffects, type IndexEntry, UnsavedEffects } from "./unsaved-effects.ts";
 
-/** Rows of the index that one query reads: a terminated thread ends between two queries. */
-const PLACES_PAGE = 10_000;
+/** Rows of the index that the first query for a key reads: a search for rare logs may need few places of a busy contract. */
+const FIRST_PLACES_PAGE = 100;
+/** Rows of the index that one query reads at most: a terminated thread ends between two queries. */
+const PLACES_PAGE_MAX = 10_000;
 
 /** Everything that one block adds. */
 export interface BlockCommit {
@@ -176,11 +178,11 @@ export class ChainDatabase implements StateDatabase {
 
   /** The places under a key of the index, from `from` up to before `to`, in order. Reads them as they are needed, since a key may have millions. */
   *readPlaces(key: number, from: Place = 0, to: Place = Number.MAX_SAFE_INTEGER): Generator<Place> {
-    for (let next = from, isMore = true; isMore; ) {
-      const rows = this.#statements.selectPlaces.all(key, next, to, PLACES_PAGE) as { place: number }[];
+    for (let next = from, page = FIRST_PLACES_PAGE; ; page = Math.min(page * 10, PLACES_PAGE_MAX)) {
+      const rows = this.#statements.selectPlaces.all(key, next, to, page) as { place: number }[];
       for (const { place } of rows) yield place;
+      if (rows.length < page) break;
       next = (rows.at(-1)?.place ?? 0) + 1;
-      isMore = rows.length === PLACES_PAGE;
     }
     for (const place of this.#unsaved.findPlaces(key)) if (place >= from && place < to) yield place;
   }
