@@ -45,7 +45,7 @@ describe.runIf(canRunChromium)("the console while its broker hangs or is away, i
     const newest = page.getByRole("region", { name: "Newest events" });
     await newest.getByText(/^Reconnecting: .+ does not answer/).waitFor();
     await mark(newest);
-    await outage.asksAgain("list");
+    await outage.asksAgain('"list"');
     await outage.end();
     await newest.getByText("None since this page was opened.").waitFor();
     await world.client.publish("bills", "after the outage");
@@ -57,18 +57,49 @@ describe.runIf(canRunChromium)("the console while its broker hangs or is away, i
   it("an event that somebody opens while the broker is away appears once it is back", async () => {
     const { eventId } = await world.client.publish("bills", "opened in an outage");
     const page = await browser.open(view("cluster"));
+    await page.getByText("Ready", { exact: true }).waitFor(); // Until then, the page may not listen to keys.
     const outage = await cutOff(page);
     await page.keyboard.press("Control+k");
     await page.getByRole("combobox").fill(eventId);
     await page.keyboard.press("Enter");
     const failure = page.getByRole("article").getByRole("alert");
-    await failure.getByText(/does not answer/).waitFor();
-    await mark(failure);
-    await outage.asksAgain("getEvent");
-    expect(await isMarked(failure)).toBe(true); // A screen reader would say another one again.
+    await outage.isSaidOnce(failure, '"getEvent"');
     await page.unrouteAll();
     await page.getByRole("tabpanel").getByText("opened in an outage").waitFor();
     expect(await page.getByRole("alert").count()).toBe(0);
+    await page.context().close();
+  });
+
+  it.concurrent.each([
+    ["Overview", "health/ready"],
+    ["Subscriptions", "admin/v1/subscriptions"],
+    ["Chain", "admin/v1/groups"],
+    ["Figures", "admin/v1/figures"],
+  ])("the view %s that somebody opens while the broker is away says so once", async (name, path) => {
+    const page = await browser.open(view("cluster"));
+    await page.getByText("Ready", { exact: true }).waitFor();
+    const outage = await cutOff(page);
+    await page.getByRole("link", { name, exact: true }).click();
+    await outage.isSaidOnce(page.getByRole("alert"), path);
+    await page.context().close();
+  });
+
+  it.concurrent("the list of sessions that somebody opens while the broker is away says so once", async () => {
+    const page = await browser.open(view("subscriptions"));
+    const outage = await cutOff(page);
+    await page.getByRole("tab", { name: "Sessions" }).click();
+    await outage.isSaidOnce(page.getByRole("alert"), "admin/v1/sessions");
+    await page.context().close();
+  });
+
+  it.concurrent.each([
+    ["Blocks", /\/blocks\?/],
+    ["Skipped entries", /\/skippedEntries\?/],
+  ])("the card %s says once that the broker does not answer", async (name, urls) => {
+    const page = await browser.open(view("cluster"));
+    const outage = await cutOff(page, urls);
+    await page.getByRole("link", { name: "Chain", exact: true }).click();
+    await outage.isSaidOnce(page.getByRole("region", { name, exact: true }).getByRole("alert"), "");
     await page.context().close();
   });
 
@@ -106,29 +137,40 @@ describe.runIf(canRunChromium)("the console while its broker hangs or is away, i
 });
 
 interface Outage {
-  /** Waits until the page has asked again after the two tries of a call have failed. */
-  readonly asksAgain: (method: string) => Promise<void>;
+  /** Waits until the page has asked again, with this in the URL or the body, after the two tries of a call have failed. */
+  readonly asksAgain: (part: string) => Promise<void>;
+  /** Expects that an alert stays while the page asks again: a screen reader would say another one again. */
+  readonly isSaidOnce: (alert: Locator, part: string) => Promise<void>;
   /** Waits until several connections of a tail have failed. */
   readonly end: () => Promise<void>;
 }
 
-/** Lets no call of a page reach the broker. */
-async function cutOff(page: Page): Promise<Outage> {
+const anyCall = /\/(?:tail\?|jsonrpc|health|admin)/;
+
+/** Lets no call of a page reach the broker, or none to these URLs. */
+async function cutOff(page: Page, urls: RegExp = anyCall): Promise<Outage> {
   let failed = 0;
   const asked: string[] = [];
-  await page.route(/\/(?:tail\?|jsonrpc|health)/, (route) => {
+  await page.route(urls, (route) => {
     if (route.request().url().includes("/tail?")) failed += 1;
-    asked.push(route.request().postData() ?? "");
+    asked.push(`${route.request().url()} ${route.request().postData() ?? ""}`);
     return route.abort();
   });
+  const asksAgain = async (part: string): Promise<void> => {
+    const isAsked = (): boolean => asked.filter((call) => call.includes(part)).length > 2;
+    await until("the page asked again", isAsked);
+  };
   return {
-    asksAgain: async (method) => {
-      const isAsked = (): boolean => asked.filter((body) => body.includes(`"${method}"`)).length > 2;
-      await until("the page asked again", isAsked);
+    asksAgain,
+    isSaidOnce: async (alert, part) => {
+      await alert.getByText(/does not answer/).waitFor();
+      await mark(alert);
+      await asksAgain(part);
+      expect(await isMarked(alert)).toBe(true);
     },
     end: async () => {
       await until("three connections failed", () => failed >= 3);
-      await page.unroute(/\/(?:tail\?|jsonrpc|health)/);
+      await page.unroute(urls);
     },
   };
 }

@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { Link, useSearchParams } from "wouter";
 import { askAgain } from "../broker/ask-again.ts";
 import { useStele } from "../broker/session-context.tsx";
+import { useFailure } from "../broker/use-failure.ts";
 import { usePollMs } from "../broker/use-poll-ms.ts";
 import { take } from "../lib/take.ts";
 import { Failure } from "../ui/failure.tsx";
@@ -21,20 +22,18 @@ export function ChainPage(): ReactNode {
   const [search] = useSearchParams();
   const stele = useStele();
   const chosen = search.get("group") ?? undefined;
-  const {
-    data: groups,
-    error,
-    dataUpdatedAt,
-  } = useQuery({
+  const query = useQuery({
     queryKey: ["chain", "groups"],
     queryFn: async ({ signal }) => (await take(stele.admin.groups({ signal }), groupsMax)).items,
     refetchInterval: usePollMs(pollMs),
   });
+  const { data: groups, dataUpdatedAt } = query;
+  const failure = useFailure(query);
   const group = chosen === undefined ? groups?.[0] : groups?.find(({ groupId }) => groupId === chosen);
   const below = readBlock(search.get("below"));
   return (
     <Page title="Chain">
-      <Failure error={error} />
+      <Failure error={failure} />
       {groups === undefined || (groups.length < 2 && group !== undefined) ? null : (
         <nav className="bar" aria-label="Groups">
           {groups.map(({ groupId }) => (
@@ -71,11 +70,13 @@ interface BlocksCardProps {
 function BlocksCard({ groupId, below }: BlocksCardProps): ReactNode {
   const stele = useStele();
   const interval = usePollMs(pollMs);
-  const { data, error, failureReason } = useQuery({
+  const query = useQuery({
     ...(below === undefined ? { refetchInterval: interval } : askAgain),
     queryKey: ["chain", "blocks", groupId, below],
     queryFn: ({ signal }) => take(stele.admin.blocks({ groupId, below, limit: blocksShown + 1, signal }), blocksShown),
   });
+  const { data } = query;
+  const failure = useFailure(query);
   const last = data?.items.at(-1)?.block;
   return (
     <section className="card" aria-label="Blocks">
@@ -83,7 +84,7 @@ function BlocksCard({ groupId, below }: BlocksCardProps): ReactNode {
         <h2>{below === undefined ? "Newest blocks with events" : `Blocks below ${below}`}</h2>
         {below === undefined ? null : <Link href={toAddress(groupId, undefined)}>Newest</Link>}
       </div>
-      <Failure error={error ?? failureReason} />
+      <Failure error={failure} />
       {data === undefined ? null : <BlockList groupId={groupId} blocks={data.items} />}
       {data?.hasMore === true && last !== undefined ? (
         <p>

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useStele } from "../broker/session-context.tsx";
+import { useFailure } from "../broker/use-failure.ts";
 import { usePollMs } from "../broker/use-poll-ms.ts";
 import { formatCount } from "../lib/format.ts";
 import { Failure } from "../ui/failure.tsx";
@@ -12,16 +13,18 @@ const shownMax = 100;
 /** Entries on the chain that break the rules: why the index skipped each, and which account wrote it. */
 export function SkippedCard({ groupId }: { readonly groupId: string }): ReactNode {
   const stele = useStele();
-  const { data, error } = useQuery({
+  const query = useQuery({
     queryKey: ["chain", "skipped", groupId],
     queryFn: ({ signal }) => stele.admin.skippedEntries({ groupId, limit: shownMax, signal }),
     refetchInterval: usePollMs(pollMs),
   });
+  const { data } = query;
+  const failure = useFailure(query);
   const entries = data?.entries ?? [];
   return (
     <section className="card" aria-label="Skipped entries">
       <h2>Skipped entries</h2>
-      <Failure error={error} />
+      <Failure error={failure} />
       {data !== undefined && entries.length === 0 ? (
         <p className="quiet-text">None: every entry on the chain is a valid event or topic.</p>
       ) : null}

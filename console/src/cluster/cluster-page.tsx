@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useSessionState } from "../broker/session-context.tsx";
+import { useFailure } from "../broker/use-failure.ts";
 import { usePollMs } from "../broker/use-poll-ms.ts";
 import { formatCount, formatCounted, formatDuration, formatIndexed } from "../lib/format.ts";
 import { Facts } from "../ui/facts.tsx";
@@ -17,16 +18,18 @@ const secondMs = 1000;
 /** Nodes, and the chains that they follow. */
 export function ClusterPage(): ReactNode {
   const { watcher, isKeyWanted } = useSessionState();
-  const { data, error } = useQuery({
+  const query = useQuery({
     queryKey: ["cluster"],
     queryFn: ({ signal }) => readCluster(watcher, signal),
     refetchInterval: usePollMs(pollMs),
   });
+  const { data } = query;
+  const failure = useFailure(query);
   return (
     <Page title="Cluster">
-      <Failure error={error} />
+      <Failure error={failure} />
       {/* Nobody asks while the key is refused, so the last answer may be old. */}
-      {data === undefined || error !== null || isKeyWanted ? null : (
+      {data === undefined || failure !== null || isKeyWanted ? null : (
         <>
           {data.groups.map((group) => (
             <GroupCard key={group.groupId} group={group} />

@@ -2,6 +2,7 @@ import type { Stele } from "@stele/client";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useStele } from "../broker/session-context.tsx";
+import { useFailure } from "../broker/use-failure.ts";
 import { usePollMs } from "../broker/use-poll-ms.ts";
 import { Failure } from "../ui/failure.tsx";
 import { Page } from "../ui/page.tsx";
@@ -15,14 +16,16 @@ export type Figures = Awaited<ReturnType<Stele["admin"]["figures"]>>;
 /** Figures of the answering node for the last hour. */
 export function FiguresPage(): ReactNode {
   const stele = useStele();
-  const { data, error } = useQuery({
+  const query = useQuery({
     queryKey: ["figures"],
     queryFn: ({ signal }) => stele.admin.figures({ signal }),
     refetchInterval: usePollMs(pollMs),
   });
+  const { data } = query;
+  const failure = useFailure(query);
   return (
     <Page title="Figures">
-      <Failure error={error} />
+      <Failure error={failure} />
       {data === undefined ? null : <Charts figures={data} />}
     </Page>
   );

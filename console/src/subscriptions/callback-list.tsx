@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useStele } from "../broker/session-context.tsx";
+import { useFailure } from "../broker/use-failure.ts";
 import { usePollMs } from "../broker/use-poll-ms.ts";
 import { Failure } from "../ui/failure.tsx";
 import { CallbackTable } from "./callback-table.tsx";
@@ -21,12 +22,14 @@ export interface ListProps {
 export function CallbackList({ search, onSearch }: ListProps): ReactNode {
   const stele = useStele();
   const orders = useOrders();
-  const { data, error } = useQuery({
+  const query = useQuery({
     queryKey: ["subscriptions", search.toString()],
     queryFn: ({ signal }) => findSubscriptions(stele, readSearch(search), signal),
     refetchInterval: usePollMs(pollMs),
     placeholderData: (earlier) => earlier,
   });
+  const { data } = query;
+  const failure = useFailure(query);
   return (
     <>
       <SearchForm search={search} onSearch={onSearch}>
@@ -35,7 +38,7 @@ export function CallbackList({ search, onSearch }: ListProps): ReactNode {
         <TextField label="Host of the receiver" name="host" search={search} />
         <CountField label="Minimum events waiting" name="lagMin" search={search} />
       </SearchForm>
-      <Failure error={error} />
+      <Failure error={failure} />
       {orders.view}
       {data === undefined || data.items.length === 0 ? null : <OrdersForAll search={search} orders={orders} />}
       {data === undefined ? null : <CallbackTable items={data.items} orders={orders} />}

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useStele } from "../broker/session-context.tsx";
+import { useFailure } from "../broker/use-failure.ts";
 import { usePollMs } from "../broker/use-poll-ms.ts";
 import { formatCount } from "../lib/format.ts";
 import { Failure } from "../ui/failure.tsx";
@@ -15,12 +16,14 @@ const pollMs = 3000;
 /** Sessions of MQTT, STOMP and tails with their lag. */
 export function SessionList({ search, onSearch }: ListProps): ReactNode {
   const stele = useStele();
-  const { data, error } = useQuery({
+  const query = useQuery({
     queryKey: ["sessions", search.toString()],
     queryFn: ({ signal }) => findSessions(stele, readSessionSearch(search), signal),
     refetchInterval: usePollMs(pollMs),
     placeholderData: (earlier) => earlier,
   });
+  const { data } = query;
+  const failure = useFailure(query);
   return (
     <>
       <SearchForm search={search} onSearch={onSearch}>
@@ -30,7 +33,7 @@ export function SessionList({ search, onSearch }: ListProps): ReactNode {
         <TextField label="Owner" name="owner" search={search} />
         <CountField label="Minimum events waiting" name="lagMin" search={search} />
       </SearchForm>
-      <Failure error={error} />
+      <Failure error={failure} />
       {data === undefined ? null : <SessionTable items={data.items} />}
       <MoreNote page={data} />
     </>

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useStele } from "../broker/session-context.tsx";
+import { useFailure } from "../broker/use-failure.ts";
 import { usePollMs } from "../broker/use-poll-ms.ts";
 import { mayShow, useRights } from "../broker/use-rights.ts";
 import { formatCount, formatCounted } from "../lib/format.ts";
@@ -19,11 +20,13 @@ const pollMs = 2000;
 export function SubscriptionPage({ id }: { readonly id: string }): ReactNode {
   const stele = useStele();
   const orders = useOrders();
-  const { data, error } = useQuery({
+  const query = useQuery({
     queryKey: ["subscriptions", "one", id],
     queryFn: ({ signal }) => stele.admin.subscription(id, { signal }),
     refetchInterval: usePollMs(pollMs),
   });
+  const { data } = query;
+  const failure = useFailure(query);
   return (
     <Page
       title={data?.topic ?? "Subscription"}
@@ -33,7 +36,7 @@ export function SubscriptionPage({ id }: { readonly id: string }): ReactNode {
         )
       }
     >
-      <Failure error={error} />
+      <Failure error={failure} />
       {orders.view}
       {data === undefined ? null : (
         <>
