@@ -70,6 +70,18 @@ describe.runIf(canRunChromium)("the console while its broker hangs or is away, i
     await page.context().close();
   });
 
+  it("the place of an event in its block appears once the broker is back", async () => {
+    const { eventId } = await world.client.publish("bills", "placed in an outage");
+    const page = await browser.open(view("cluster"));
+    const outage = await cutOff(page, /\/admin\/v1\/events\//);
+    await page.goto(view(`events/${eventId}`));
+    await page.getByText("placed in an outage").waitFor();
+    await outage.asksAgain(eventId);
+    await page.unrouteAll();
+    await page.getByText("Place in the block").waitFor();
+    await page.context().close();
+  });
+
   it.concurrent.each([
     ["Overview", "health/ready"],
     ["Subscriptions", "admin/v1/subscriptions"],

@@ -88,6 +88,7 @@ function ChainPlace({ eventId, groupId }: Pick<InspectorProps, "eventId" | "grou
   const stele = useStele();
   const rights = useRights();
   const { data } = useQuery({
+    ...askAgain,
     queryKey: ["place", groupId, eventId],
     queryFn: ({ signal }) => stele.admin.event(eventId, { groupId, signal }),
     staleTime: Number.POSITIVE_INFINITY,
