@@ -10,7 +10,10 @@ restoreFragment();
 const session = new Session();
 const onError = (error: unknown): void => session.noteFailure(error);
 
-/** A tab that somebody comes back to asks again, except while the broker refuses its key: the broker would only log further refusals. */
+/**
+ * A tab that somebody comes back to asks again, except while the broker refuses its key: the broker would only log further refusals. A query that pauses after
+ * a failure (`askAgain`) first ends its pause.
+ */
 const refetchOnWindowFocus = (): boolean => !session.state.isKeyWanted;
 
 /** Retries nothing, because the Stele client repeats calls itself where that is safe. */

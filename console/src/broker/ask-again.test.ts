@@ -16,14 +16,16 @@ describe("a query that no interval repeats", () => {
     expect(askAgain.retry(0, error)).toBe(isAsked);
   });
 
-  test("doubles its pause up to a minute", () => {
-    expect([0, 1, 2, 4, 5, 2000].map((failures) => askAgain.retryDelay(failures, away))).toEqual([
-      3000, 6000, 12_000, 48_000, 60_000, 60_000,
+  test("doubles its pause up to 15 s", () => {
+    expect([0, 1, 2, 3, 4, 2000].map((failures) => askAgain.retryDelay(failures, away))).toEqual([
+      3000, 6000, 12_000, 15_000, 15_000, 15_000,
     ]);
   });
 
-  test("waits as long as the broker asks for", () => {
-    const busy = new SteleError("busy", { code: 200300, retry: true, retryAfterMs: 90_000 });
-    expect(askAgain.retryDelay(0, busy)).toBe(90_000);
+  test("waits as long as the broker asks for, up to five minutes", () => {
+    const waited = [90_000, 86_400_000].map((retryAfterMs) =>
+      askAgain.retryDelay(0, new SteleError("busy", { code: 200300, retry: true, retryAfterMs })),
+    );
+    expect(waited).toEqual([90_000, 300_000]);
   });
 });

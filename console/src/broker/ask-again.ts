@@ -1,7 +1,10 @@
 import { SteleError } from "@stele/client";
 
-/** Pauses before the next question, in milliseconds: the first one, and the longest one unless the broker asks for more. */
-const againMs = { first: 3000, last: 60_000 };
+/**
+ * Pauses before the next question, in milliseconds: the first one, the longest one of our own, and the longest one that we accept: a proxy may ask for a day.
+ * Our own is short, since a query in a pause does not ask at once when somebody comes back to the tab.
+ */
+const againMs = { first: 3000, last: 15_000, askedMax: 300_000 };
 
 /** Damaged or dropped events. They rarely come back, and the broker would ask the chain each time. */
 const lastingCodes: ReadonlySet<number | undefined> = new Set([200208, 200209]);
@@ -14,7 +17,7 @@ export const askAgain = {
   retry: (_failures: number, error: unknown): boolean =>
     error instanceof SteleError && error.retry && !lastingCodes.has(error.code),
   retryDelay: (failures: number, error: unknown): number => {
-    const askedMs = error instanceof SteleError ? error.retryAfterMs : undefined;
-    return Math.max(Math.min(againMs.first * 2 ** failures, againMs.last), askedMs ?? 0);
+    const askedMs = error instanceof SteleError ? (error.retryAfterMs ?? 0) : 0;
+    return Math.max(Math.min(againMs.first * 2 ** failures, againMs.last), Math.min(askedMs, againMs.askedMax));
   },
 };
