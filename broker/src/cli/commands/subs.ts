@@ -159,7 +159,7 @@ function defineOrder(
       if (count === 0) output.note("no subscription matches");
       const parts = [
         ...(refused > 0 ? [`${refused} subscriptions refused the order`] : []),
-        ...(undelivered > 0 ? [`${undelivered} dead letters are left: give the order again`] : []),
+        ...(undelivered > 0 ? [`${describeUndelivered(undelivered, eventId)}: give the order again`] : []),
         ...(unknown > 0 ? [adviceFor(order, `${unknown} subscriptions`)] : []),
       ];
       if (parts.length > 0) throw new CommandFailed(parts.join("; "));
@@ -175,7 +175,13 @@ function isDoubtful({ error, wasRefused }: OrderResult): boolean {
 /** How many dead letters a redelivery was to deliver, and did not: one of them may have failed, the time may have run out, or another node may hold one. */
 function countUndelivered({ events, letters }: OrderResult, eventId: string | undefined): number {
   if (eventId === undefined) return letters?.left ?? 0;
-  return events === 0 ? 1 : 0; // `left` has those of other events too.
+  // `left` has those of other events too. Without any, a replay, a reorg or somebody else has removed the one of this event meanwhile.
+  return events === 0 && letters !== undefined && letters.left > 0 ? 1 : 0;
+}
+
+function describeUndelivered(count: number, eventId: string | undefined): string {
+  if (count === 1) return eventId === undefined ? "1 dead letter is left" : "the dead letter was not delivered";
+  return `${count} dead letters ${eventId === undefined ? "are left" : "were not delivered"}`;
 }
 
 function describeFailure(result: OrderResult): string | undefined {
