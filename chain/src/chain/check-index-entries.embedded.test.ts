@@ -98,6 +98,12 @@ function flipBit(path: string, table: string, before: number): void {
   writeFileSync(path, bytes);
 }
 
+function copyWithUnreadableIndex(): string {
+  const copy = damaged(() => undefined);
+  flipBit(copy, "places", PAGE_BYTES);
+  return copy;
+}
+
 it("checkIndexEntries finds no damage in an undamaged index", async () => {
   await using chain = await start(damaged(() => undefined));
   expect(await check(chain)).toBe(false);
@@ -212,6 +218,24 @@ it("checkIndexEntries rebuilds an unreadable index again and again, even if a re
     expect(await check(chain)).toBe(true);
     expect(await countFound(chain)).toEqual(everything);
   }
+});
+
+it("a rebuild that starts over in the same process goes on in its table, so that the file does not grow each time", async () => {
+  let steps = 0;
+  await using whole = await start(copyWithUnreadableIndex());
+  for (let isMore = true; isMore; steps += 1) ({ isMore } = await whole.checkIndexEntries(steps === 0));
+  const copy = copyWithUnreadableIndex();
+  const chain = await start(copy);
+  for (let round = 0; round < 3; round += 1) {
+    for (let step = 0; step < steps - 2; step += 1) await chain.checkIndexEntries(step === 0); // All but the end of the rebuild.
+  }
+  expect(await check(chain)).toBe(true);
+  expect(await countFound(chain)).toEqual(everything);
+  await chain.stop();
+  const sqlite = new DatabaseSync(copy, { readOnly: true });
+  const tables = sqlite.prepare("SELECT name FROM sqlite_schema WHERE name LIKE '%places%' AND type = 'table'").all();
+  sqlite.close();
+  expect(tables).toEqual([{ name: "damaged_places_1" }, { name: "places" }]);
 });
 
 it.each([

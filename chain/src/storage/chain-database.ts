@@ -14,6 +14,7 @@ import type { CloseOptions, OwnedDatabase } from "./open-database.ts";
 import { fromPlace, logKeys, type Place, toHashKey, toPlace } from "./places.ts";
 import { isTransientFault } from "./transient-fault.ts";
 import { placesTable } from "./schema.ts";
+import { hasTable, setAside } from "./set-aside.ts";
 import { type BlockEffects, type IndexEntry, UnsavedEffects } from "./unsaved-effects.ts";
 
 /** Rows of the index that the first query for a key reads: a search for rare logs may need few places of a busy contract. */
@@ -46,6 +47,8 @@ export class ChainDatabase implements StateDatabase {
   readonly #owned: OwnedDatabase | undefined;
   readonly #headFile: HeadFile | undefined;
   readonly #unsaved = new UnsavedEffects();
+  /** Whether this process has begun a table `new_places` and not put it in place yet. */
+  #isRebuilding = false;
   #hasRestoredEntries = false;
 
   /** `owned` is the database with its lock, if this process writes it. `headFile` belongs to a chain that is in a file. */
@@ -203,10 +206,12 @@ export class ChainDatabase implements StateDatabase {
     }
   }
 
-  /** Creates an empty index of hashes and logs beside the present one. */
+  /** Creates an index of hashes and logs beside the present one. A rebuild that failed, such as on a full disk, goes on in the table that it has begun. */
   beginPlaces(): void {
-    if (this.#hasTable("new_places")) this.#setAside("new_places"); // An interrupted rebuild left it, and it may be damaged by now.
+    if (this.#isRebuilding) return;
+    if (hasTable(this.#database, "new_places")) setAside(this.#database, "new_places"); // Of an earlier process: it may be damaged by now.
     this.#database.exec(placesTable("new_places"));
+    this.#isRebuilding = true;
   }
 
   /** Adds entries to the new index; `isLast` then replaces the present one with it. */
@@ -215,9 +220,10 @@ export class ChainDatabase implements StateDatabase {
       const insert = this.#database.prepare("INSERT OR IGNORE INTO new_places (key, place) VALUES (?, ?)");
       for (const { key, place } of entries) insert.run(key, place);
       if (!isLast) return;
-      this.#setAside("places");
+      setAside(this.#database, "places");
       this.#database.exec("ALTER TABLE new_places RENAME TO places");
     });
+    if (isLast) this.#isRebuilding = false;
   }
 
   readNode(key: string): Uint8Array | undefined {
@@ -287,17 +293,6 @@ export class ChainDatabase implements StateDatabase {
       const stored = encodeStoredReceipt({ receipt, sender: transaction.sender }, transaction.raw);
       this.#statements.insertTransaction.run(place, stored, transaction.raw);
     }
-  }
-
-  /** Renames a damaged table, and never drops it: SQLite would free every page that it refers to, and a damaged page may refer to pages of other tables. */
-  #setAside(table: string): void {
-    let number = 1;
-    while (this.#hasTable(`damaged_places_${number}`)) number += 1;
-    this.#database.exec(`ALTER TABLE ${table} RENAME TO damaged_places_${number}`);
-  }
-
-  #hasTable(name: string): boolean {
-    return this.#database.prepare("SELECT 1 FROM sqlite_schema WHERE name = ?").get(name) !== undefined;
   }
 
   #write(statements: () => void): void {
