@@ -107,7 +107,7 @@ export class SessionFilters {
       // The session is not stored before this node has followed a rollback by another node. Not inside the change, for which a rollback waits.
       const waits = tries > 0 && !session.filterSet.areStored;
       if (waits) await pause(this.#parts.clock, firstShareRetryMs, caller.signal, this.#stopping);
-      if (waits && (caller.signal.aborted || this.#stopping.aborted)) break;
+      if (tries > 0 && (caller.signal.aborted || this.#stopping.aborted)) break;
       const tryOnce = async (): Promise<Position | undefined> => {
         // The store must know the members of a share.
         if (isMember && !session.isStored && !(await this.#parts.keep(session))) {
