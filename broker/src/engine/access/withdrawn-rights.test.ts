@@ -77,6 +77,24 @@ it("a client that reconnects does not get an event again if the right to its top
   expect(topicsOf(peer)).toEqual(["b"]);
 });
 
+it("a client that is always behind keeps no room for an event that it may no longer receive", async () => {
+  const first = await attach(new RecordingPeer());
+  await first.subscribe([orderOf("a"), orderOf("b")]);
+  await engine.publish("a", "a");
+  first.detach({ expiryMs: 60_000, isRegular: true });
+  const peer = new RecordingPeer();
+  peer.hasRoom = false;
+  const second = await attach(peer);
+  await engine.publishMany("b", 3);
+  denied = "a";
+  peer.hasRoom = true;
+  second.session.wake();
+  await engine.clock.settle();
+  expect(topicsOf(peer)).toEqual(["b"]);
+  const counts = (await engine.listSubscriptions()).map(({ filter, notifyingCount }) => [String(filter), notifyingCount]);
+  expect(Object.fromEntries(counts)).toEqual({ a: 0, b: 3 });
+});
+
 it("a client that rejects an event does not get the event again once the right to its topic has ended", async () => {
   const peer = new RecordingPeer();
   const attachment = await attach(peer);

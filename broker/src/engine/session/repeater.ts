@@ -47,7 +47,7 @@ export class Repeater {
 
   /**
    * Gives up the events of the stream that the feed has passed up to a position because the client may no longer receive them: they would take up room until
-   * the next connection. Rights may change for thousands of sessions at once, so each session looks at its own events once, when its feed has caught up.
+   * the next connection. Rights may change for thousands of sessions at once, so each session looks at its own events once, as its feed passes them.
    */
   giveUpPassed(connection: Connection, upTo: Position): void {
     const { reads, window, onVanished } = this.#parts;

@@ -367,8 +367,10 @@ export class Session implements ConnectedSession, Interest, WritableSession {
 
   #give(event: Event, connection: Connection): void {
     const filters = this.#filters.wanting(event);
+    const { repeater } = this.#loops;
+    repeater.giveUpPassed(connection, before(event.position));
     if (event.position <= connection.repeatedUpTo) {
-      this.#loops.repeater.giveOfStream(event, connection, filters);
+      repeater.giveOfStream(event, connection, filters);
       return;
     }
     this.#takenUpTo = event.position;
