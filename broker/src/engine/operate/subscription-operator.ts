@@ -39,6 +39,7 @@ import { DeliveryChanges, type DeliveryChangesOptions } from "./delivery-changes
 import { describeOrder } from "./describe-order.ts";
 import { failureAfter } from "./failure-after.ts";
 import { findNextMatch, lookReadsMax } from "./next-match.ts";
+import { checkState, stateAfter, withoutRights } from "./order-state.ts";
 import type { Places } from "./places.ts";
 import { type RunningOrders, stoppingError } from "./running-orders.ts";
 
@@ -370,31 +371,6 @@ function toCallback(found: Subscription): CallbackSubscription {
   throw new BrokerError("subscriptionNotExist", { details: quote(found.id) });
 }
 
-/** @throws BrokerError 100507. */
-function checkState({ state }: Subscription, { kind }: Pick<SubscriptionOrder, "kind">): void {
-  if (state === "locked" && kind !== "pause" && kind !== "change" && kind !== "discard") {
-    const details = "its secret cannot be decrypted: its owner has to subscribe again with the secret";
-    throw new BrokerError("subscriptionHeld", { details });
-  }
-  if (state === "paused" && (kind === "retry" || kind === "redeliver")) {
-    throw new BrokerError("subscriptionHeld", { details: "it is paused: resume it" });
-  }
-}
-
-function withoutRights({ principal }: Subscription): BrokerError {
-  const details =
-    principal === undefined
-      ? "it was made without a key, so it belongs to nobody: subscribe again with its identifier and the key of an admin"
-      : `no key of its owner ${quote(principal)} is valid: give the owner one first`;
-  return new BrokerError("accessDenied", { details });
-}
-
 function isForDeadLetters(order: SubscriptionOrder): order is DeadLetterOrder {
   return order.kind === "redeliver" || order.kind === "discard";
-}
-
-function stateAfter({ state }: Subscription, { kind }: SubscriptionOrder): Pick<SubscriptionMove, "state"> {
-  if (kind === "pause") return { state: "paused" };
-  if (kind === "resume" || (kind === "retry" && state === "suspended")) return { state: "active" };
-  return {};
 }
