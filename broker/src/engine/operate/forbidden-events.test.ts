@@ -1,0 +1,35 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { allowAll } from "../access/policy.ts";
+import { testCaller } from "../testing/as-caller.ts";
+import { TestEngine } from "../testing/test-engine.ts";
+import type { SubscriptionOrder } from "./calls.ts";
+
+let engine: TestEngine;
+let id: string;
+/** A subscription that may not receive the first event, of the topic a, and whose receiver fails at the second, of the topic b. */
+beforeEach(async () => {
+  engine = await TestEngine.start({ policy: { ...allowAll, mayReceive: (_, { topic }) => topic !== "a" } });
+  for (const topic of ["a", "b"]) await engine.broker.open({ topic, groupId: undefined });
+  engine.sink.receive("http://down/", () => ({ status: "failed", reason: "500" }));
+  id = await engine.subscribe("+", { url: "http://down/" });
+  for (const topic of ["a", "b"]) await engine.publish(topic, topic);
+  await engine.clock.advance(5_000);
+});
+afterEach(() => engine.stop());
+
+const find = async () => (await engine.broker.operator.getSubscription(testCaller, id)).subscription;
+
+async function order(one: SubscriptionOrder): Promise<void> {
+  const work = engine.broker.operator.orderSubscription(testCaller, id, { order: one, isDryRun: false });
+  work.catch(() => undefined);
+  await engine.clock.advance(1_000);
+  await work;
+}
+
+it("skip moves the cursor past the failing event, even if the owner may not receive an earlier one", async () => {
+  await order({ kind: "skip", to: undefined });
+  const attempts = engine.sink.attempts.length;
+  await engine.clock.advance(600_000);
+  expect(engine.sink.attempts).toHaveLength(attempts);
+  expect((await find()).failedAttempts).toBe(0);
+});
