@@ -91,8 +91,11 @@ export interface Sink {
    * `signal` aborts first.
    */
   enter(target: CallbackTarget, signal: AttemptSignal): AttemptSlot | Promise<AttemptSlot | undefined> | undefined;
-  /** Sends a made-up event once, as real events are sent: a receiver that accepts it can accept real ones. Never throws because of the receiver. */
-  test(target: CallbackTarget, signal: AttemptSignal): Promise<TestOutcome>;
+  /**
+   * Sends a made-up event once, as real events are sent: a receiver that accepts it can accept real ones. Calls `mayStart` as `attempt` does. Never throws
+   * because of the receiver.
+   */
+  test(target: CallbackTarget, signal: AttemptSignal, mayStart?: () => boolean): Promise<TestOutcome>;
   /** Sends nothing more. Attempts in progress have `graceMs`; then they are aborted. */
   stop(graceMs: number): Promise<void>;
 }

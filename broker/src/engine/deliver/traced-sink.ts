@@ -35,8 +35,8 @@ export class TracedSink implements Sink {
     return this.#options.sink.enter(target, signal);
   }
 
-  test(target: CallbackTarget, signal: AttemptSignal): Promise<TestOutcome> {
-    return this.#options.sink.test(target, signal);
+  test(target: CallbackTarget, signal: AttemptSignal, mayStart?: () => boolean): Promise<TestOutcome> {
+    return this.#options.sink.test(target, signal, mayStart);
   }
 
   stop(graceMs: number): Promise<void> {

@@ -280,7 +280,8 @@ function anotherOrderRuns(): BrokerError {
   return new BrokerError("subscriptionHeld", { details });
 }
 
-function isThrown(check: () => void): boolean {
+/** Whether a check throws. */
+export function isThrown(check: () => void): boolean {
   try {
     check();
     return false;

@@ -294,6 +294,20 @@ it.each(["redeliver", "discard"] as const)(
   },
 );
 
+it("sends no test event once the key is revoked while the order waits for the receiver's consent", async () => {
+  const [caller, consent] = [by(administrator), createDeferred<void>()];
+  const { sink, running } = engine;
+  const test = sink.test.bind(sink);
+  sink.test = (...call) => consent.promise.then(() => test(...call));
+  const call: OrderCall = { order: { kind: "test" }, isDryRun: false };
+  const code = codeOf(() => running.operator.orderSubscription(caller, id, call));
+  await apiKeys.revokeApiKey(idOf(administrator), engine.clock.now());
+  await engine.clock.advance(1_000);
+  consent.resolve();
+  await engine.clock.advance(1_000);
+  expect([await code, sink.tested]).toEqual([100_701, []]);
+});
+
 const change = (topic: string): OrderCall => ({ order: { kind: "change", change: { topic } }, isDryRun: false });
 
 it("refuses to change a subscription to a filter with topics that its owner may not subscribe to", async () => {

@@ -33,6 +33,7 @@ import {
   DeadLetterOrders,
   type DeadLetterOrdersOptions,
   deliveriesPaused,
+  isThrown,
   type DeadLetterRun,
 } from "./dead-letter-orders.ts";
 import { addConcernedEvents, type ConcernedEvents } from "./concerned-events.ts";
@@ -121,7 +122,7 @@ export class SubscriptionOperator {
     const id = parseAnySubscriptionId(text);
     const { locks, ownership, runningOrders } = this.#options;
     const { order, slices, checkRight, isDryRun } = call;
-    if (order.kind === "test") return runningOrders.run(({ aborting }) => this.#test(id, isDryRun, aborting));
+    if (order.kind === "test") return runningOrders.run(({ aborting }) => this.#test(id, call, aborting));
     if (isDryRun) return this.#dryRunOne(id, call);
     if (isForDeadLetters(order))
       return runningOrders.run((signals) => this.#orderDeadLetters(id, order, { slices, checkRight, signals }));
@@ -193,14 +194,16 @@ export class SubscriptionOperator {
   }
 
   /** Also tests the receiver of a paused or suspended subscription: operators test a receiver before they resume its subscription. */
-  async #test(id: SubscriptionId, isDryRun: boolean, aborting: AbortSignal): Promise<OrderResult> {
+  async #test(id: SubscriptionId, { isDryRun, checkRight }: CountedOrder, aborting: AbortSignal): Promise<OrderResult> {
     const { sink, clock } = this.#options;
     const found = toCallback(await this.#find(id));
     this.#checkState(found, { kind: "test" });
     if (isDryRun) return { id, events: 0 };
     const startedAt = clock.monotonic();
     using deadline = new Deadline(clock, testMsMax, aborting);
-    const { outcome, answer } = await sink.test({ id, ...found.delivery }, deadline.signal);
+    const mayStart = (): boolean => !isThrown(checkRight);
+    const { outcome, answer } = await sink.test({ id, ...found.delivery }, deadline.signal, mayStart);
+    if (answer === undefined) checkRight(); // A sink takes only a boolean, so this tells the caller why nothing was sent.
     // A stop of the broker says nothing about the receiver.
     if (aborting.aborted && answer === undefined) throw stoppingError();
     const isLate = deadline.signal.aborted && answer === undefined;

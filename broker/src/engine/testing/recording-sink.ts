@@ -58,7 +58,8 @@ export class RecordingSink implements Sink {
     return this.slots?.take(new URL(url).host, signal);
   }
 
-  async test(target: CallbackTarget, signal: CancelSignal): Promise<TestOutcome> {
+  async test(target: CallbackTarget, signal: CancelSignal, mayStart?: () => boolean): Promise<TestOutcome> {
+    if (mayStart?.() === false) return { outcome: { status: "failed", reason: "withheld" }, answer: undefined };
     this.tested.push(target);
     if (this.isTestHanging) {
       await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));

@@ -287,7 +287,7 @@ export class TestCluster {
     const gated = gate.wrap(this.sink, { isShared: false });
     return {
       checkTarget: (target) => gated.checkTarget(target),
-      test: (target, signal) => gated.test(target, signal),
+      test: (target, signal, mayStart) => gated.test(target, signal, mayStart),
       enter: (target, signal) => this.sink.enter(target, signal),
       stop: () => gated.stop(),
       attempt: (notification, signal, options) => {

@@ -50,6 +50,18 @@ describe("a test event", () => {
     expect(receiver.requests.map(({ method }) => method)).toEqual(["OPTIONS"]);
   });
 
+  test("is not sent if its caller has lost the right to it while the receiver was asked for its consent", async () => {
+    let mayStart = true;
+    await using receiver = await startReceiver((response) => {
+      mayStart = false;
+      response.writeHead(405).end();
+    });
+    const sink = makeSink({ consent: { mode: "try", trusted: [], origin: "broker.example" } });
+    const target = notificationTo({ url: receiver.url }).subscription;
+    expect((await sink.test(target, unaborted, () => mayStart)).answer).toBeUndefined();
+    expect(receiver.requests.map(({ method }) => method)).toEqual(["OPTIONS"]);
+  });
+
   test("ends with its signal while the receiver is asked for its consent", async () => {
     const ending = new AbortController();
     await using receiver = await startReceiver(() => ending.abort());

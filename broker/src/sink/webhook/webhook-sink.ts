@@ -177,7 +177,7 @@ class WebhookSink implements Sink {
     return consent === undefined ? untilAborted(this.#consents.ask(target, url), signal).then(enter) : enter(consent);
   }
 
-  async test(target: CallbackTarget, signal: CancelSignal): Promise<TestOutcome> {
+  async test(target: CallbackTarget, signal: CancelSignal, mayStart?: () => boolean): Promise<TestOutcome> {
     const parsed = this.#parseUrl(target);
     if (!parsed.isGood) return { outcome: toFailure(`the url cannot be called: ${parsed.fault}`), answer: undefined };
     const asked = this.#consents.find(target, parsed.url) ?? this.#consents.ask(target, parsed.url);
@@ -192,9 +192,9 @@ class WebhookSink implements Sink {
       timeoutMs: this.#timeoutMs,
       message: createPing(target, this.#headers),
     };
-    const end = await this.#caller.call(call, { signal });
+    const end = await this.#caller.call(call, { signal, mayStart });
     if (end.kind !== "answered") {
-      const reason = end.kind === "broken" ? describeFailure(end.error) : "the broker is stopping";
+      const reason = end.kind === "broken" ? describeFailure(end.error) : "it may not be sent any more";
       return { outcome: toFailure(reason), answer: undefined };
     }
     return { outcome: judgeTest(end.answer, { target, now: this.#clock.now() }), answer: end.answer };
