@@ -166,24 +166,28 @@ describe("redeliver", () => {
     expect(attempted()).toEqual(["1"]);
   });
 
-  it("counts what it delivered, and says why it ended, if the store fails meanwhile", async () => {
-    const memory = createMemoryStore();
-    let isDown = false;
-    const fail = (): void => {
-      if (isDown) throw new Error("down");
-    };
-    const deadLetters = withCalls(memory.deadLetters, {
-      remove: async (some) => memory.deadLetters.remove(some).finally(() => (isDown = true)),
-      find: async (...call) => memory.deadLetters.find(...call).finally(fail),
-      count: async (...call) => memory.deadLetters.count(...call).finally(fail),
-    });
-    const id = await withLetters({ store: withCalls(memory, { deadLetters }) });
-    outcomes.clear();
-    const [, { eventId } = { eventId: "" }] = await letters(id);
-    const failure = { eventId, reason: errorCatalogue.unknown.message };
-    expect(await order(id, redeliver)).toEqual({ id, events: 1, deadLetters: { left: 2, failure } });
-    expect(attempted()).toEqual(["1"]);
-  });
+  it.each([true, false])(
+    "counts what it delivered, and what is left, if the store fails meanwhile; all: %s",
+    async (isForAll) => {
+      const memory = createMemoryStore();
+      let isDown = false;
+      const fail = (): void => {
+        if (isDown) throw new Error("down");
+      };
+      const deadLetters = withCalls(memory.deadLetters, {
+        remove: async (some) => memory.deadLetters.remove(some).finally(() => (isDown = true)),
+        find: async (...call) => memory.deadLetters.find(...call).finally(fail),
+        count: async (...call) => memory.deadLetters.count(...call).finally(fail),
+      });
+      const id = await withLetters({ store: withCalls(memory, { deadLetters }) });
+      outcomes.clear();
+      const [, { eventId } = { eventId: "" }] = await letters(id);
+      const failure = { eventId, reason: errorCatalogue.unknown.message };
+      const result = await order(id, { kind: "redeliver", eventId: isForAll ? undefined : eventId });
+      expect(result).toEqual({ id, events: 1, deadLetters: { left: 2, ...(isForAll && { failure }) } });
+      expect(attempted()).toEqual([isForAll ? "1" : "2"]);
+    },
+  );
 
   it("fails when the owner removes the subscription meanwhile", async () => {
     const id = await withLetters();

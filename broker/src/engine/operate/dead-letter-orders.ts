@@ -101,12 +101,13 @@ export class DeadLetterOrders {
     this.#running.add(id);
     try {
       const due = await this.#listDue(id, order);
+      const known = await this.#options.store.deadLetters.count(id);
       const { events, failure } = await (order.kind === "discard"
         ? this.#discard(id, due, run)
         : this.#redeliver(due, run));
       const counting = this.#options.store.deadLetters.count(id);
       // Once something was removed, the answer must say so, even if the database fails.
-      const left = await (events === 0 ? counting : counting.catch(() => due.length - events));
+      const left = await (events === 0 ? counting : counting.catch(() => known - events));
       return { id, events, deadLetters: { left, ...(failure && { failure }) } };
     } finally {
       this.#running.delete(id);
