@@ -93,6 +93,16 @@ describe("a bad receiver", () => {
     expect(closed).toHaveLength(1);
   });
 
+  test.each(["content-length: 2\r\n\r\n", "content-length: 2\r\n\r\nok"])(
+    "that answers 204 has accepted, although it names a length: %j",
+    async (rest) => {
+      await using receiver = await startTcpReceiver((socket) => {
+        socket.once("data", () => socket.write(`HTTP/1.1 204 No Content\r\n${rest}`));
+      });
+      expect(await attemptAt(receiver.url, { format: "JsonRPC" })).toEqual({ status: "accepted" });
+    },
+  );
+
   test("that answers in 1000 pieces is read to the end", async () => {
     const pieces = [`{"jsonrpc":"2.0","result":"`, ...Array.from({ length: 998 }, () => "y"), `"}`];
     const body = pieces.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`).join("");

@@ -38,7 +38,9 @@ export function judgeTest(
 function judgeStatus(answer: Answer, now: number): TestOutcome["outcome"] {
   if (answer.status === 410) return { status: "gone", reason: "answered 410" };
   if (answer.status < 200 || answer.status > 299) return judgeRefusal(answer, now);
-  if (answer.brokenBy !== undefined) return fail(`answered ${answer.status}, but ${describeFailure(answer.brokenBy)}`);
+  // A 204 ends with its head, whatever length its head names (RFC 9112, section 6.3).
+  if (answer.brokenBy !== undefined && answer.status !== 204)
+    return fail(`answered ${answer.status}, but ${describeFailure(answer.brokenBy)}`);
   return { status: "accepted" };
 }
 
