@@ -1,21 +1,29 @@
 import type { DeadLetter } from "../../domain/dead-letter.ts";
 import { type CallbackSubscription, type Failure, nothingFailed } from "../../domain/subscription.ts";
 import type { EndedPrefix } from "../../domain/event-window.ts";
-import type { Position } from "../../domain/position.ts";
+import { before, type Position } from "../../domain/position.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Progress } from "../../ports/store.ts";
 import type { ProgressWriter } from "./progress-writer.ts";
 
-/** The failure in a progress; `nothingFailed` if `progress` is undefined. */
-export function failureOf(progress: Failure | undefined): Failure {
-  if (progress === undefined) return nothingFailed;
-  const { failedAttempts, failedMs, failingSince, retryAt } = progress;
+/** The failure in a progress. */
+export function failureOf({ failedAttempts, failedMs, failingSince, retryAt }: Failure): Failure {
   return { failedAttempts, failedMs, failingSince, retryAt };
 }
 
 export interface DeliveryProgressOptions {
   readonly clock: Pick<Clock, "now">;
   readonly progressWriter: Pick<ProgressWriter, "note">;
+}
+
+interface Failed {
+  readonly position: Position;
+  readonly failure: Failure;
+}
+
+interface FailOptions {
+  readonly isNews: boolean;
+  readonly minGrowthMs: number;
 }
 
 /** The progress of one subscription, ahead of the store. Decides which changes are worth a write. */
@@ -42,6 +50,15 @@ export class DeliveryProgress {
     return this.#unsaved;
   }
 
+  /**
+   * How the event at `position`, the next one, has failed so far. The failure is that of the event right after the cursor, which may be gone, or forbidden to the
+   * subscriber. The wait that the receiver asked for is for every event.
+   */
+  failureAt(position: Position): Failure {
+    const failure = failureOf(this.#current);
+    return before(position) === this.#current.cursor ? failure : { ...nothingFailed, retryAt: failure.retryAt };
+  }
+
   /** Moves the cursor to `upTo`. `letters` are the dead letters among the passed events; `failure` is how the next event has failed so far. */
   pass(
     { upTo: cursor, accepted }: Pick<EndedPrefix, "upTo" | "accepted">,
@@ -62,9 +79,12 @@ export class DeliveryProgress {
     this.#note();
   }
 
-  /** Call it when the event after the cursor fails. Notes the failure if `isNews`, or if the failed time grew by `minGrowthMs` since the last note. */
-  fail(failure: Failure, { isNews, minGrowthMs }: { readonly isNews: boolean; readonly minGrowthMs: number }): void {
-    this.#current = { ...this.#current, ...failure };
+  /**
+   * Call it when the next event, at `position`, fails. Moves the cursor to the place right before it. Notes the failure if `isNews`, or if the failed time grew
+   * by `minGrowthMs` since the last note.
+   */
+  fail({ position, failure }: Failed, { isNews, minGrowthMs }: FailOptions): void {
+    this.#current = { ...this.#current, cursor: before(position), ...failure };
     if (isNews || failure.failedMs - this.#savedFailedMs >= minGrowthMs) this.#noteFailure();
   }
 

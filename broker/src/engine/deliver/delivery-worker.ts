@@ -2,7 +2,7 @@ import { toLetterReason } from "../../domain/dead-letter.ts";
 import type { Event } from "../../domain/event.ts";
 import { type EventEnd, EventWindow } from "../../domain/event-window.ts";
 import { before, type Position } from "../../domain/position.ts";
-import type { SubscriptionId } from "../../domain/subscription.ts";
+import { nothingFailed, type SubscriptionId } from "../../domain/subscription.ts";
 import { Cancellation } from "../../lib/cancellation.ts";
 import { retryAfterMsMax } from "../../lib/retry-after.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
@@ -23,7 +23,7 @@ import {
 import { type AcceptedAhead, findAcceptedAhead } from "./accepted-ahead.ts";
 import { AttemptTurn } from "./attempt-turn.ts";
 import type { DeliveryTask } from "./delivery-task.ts";
-import { DeliveryProgress, failureOf } from "./delivery-progress.ts";
+import { DeliveryProgress } from "./delivery-progress.ts";
 import { endHeld, type HeldEvent } from "./held-event.ts";
 import { Lanes } from "./lanes.ts";
 import { loadOrigins } from "./load-origins.ts";
@@ -219,7 +219,7 @@ export class DeliveryWorker {
 
   /** Takes an event from the feed. The first one may have failed before, in an earlier run of the broker or at another node. */
   #take(event: Event): HeldEvent {
-    const failure = failureOf(this.#window.size === 0 ? this.#progress.current : undefined);
+    const failure = this.#window.size === 0 ? this.#progress.failureAt(event.position) : nothingFailed;
     const held: HeldEvent = {
       event,
       position: event.position,
@@ -308,7 +308,9 @@ export class DeliveryWorker {
     if (prefix !== undefined) {
       this.#skipped?.passed(prefix.skipped.length);
       const letters = prefix.skipped.flatMap(({ letter }) => letter ?? []);
-      this.#progress.pass(prefix, letters, this.#window.oldest?.failure);
+      const { oldest } = this.#window;
+      const upTo = oldest === undefined ? prefix.upTo : before(oldest.position);
+      this.#progress.pass({ ...prefix, upTo }, letters, oldest?.failure);
     }
     this.#ahead?.free(items.reduce((sum, { bytes }) => sum + bytes, 0));
   }
@@ -358,7 +360,7 @@ export class DeliveryWorker {
     if (isAsked && this.#lanes !== undefined) this.#askedUntil = Math.max(this.#askedUntil, clock.monotonic() + waitMs);
     if (this.#window.oldest !== held) return;
     this.#nextAttemptAt = nextAttemptAt;
-    this.#progress.fail(held.failure, { isNews: isFirst || isAsked, minGrowthMs: Number.POSITIVE_INFINITY });
+    this.#progress.fail(held, { isNews: isFirst || isAsked, minGrowthMs: Number.POSITIVE_INFINITY });
   }
 
   #fail(held: HeldEvent, { attempts: failedAttempts, waitedMs: failedMs }: Failing): void {
@@ -370,7 +372,7 @@ export class DeliveryWorker {
     this.#nextAttemptAt = undefined;
     // If attempts are counted, the count must survive a kill.
     const isNews = isCut || this.#target.options?.skipAfter !== undefined;
-    this.#progress.fail(held.failure, { isNews, minGrowthMs: this.#options.limits.giveUpAfterMs / failingSaves });
+    this.#progress.fail(held, { isNews, minGrowthMs: this.#options.limits.giveUpAfterMs / failingSaves });
   }
 
   /** Waits for the next event; false when the worker stops. If the store fails, reads again: the feed has not moved. */
