@@ -32,6 +32,7 @@ export async function findNextMatch(
   const head = await store.findHead(groupId);
   const upTo = endOfBlock(Math.max(0, head?.blockNumber ?? 0));
   const topic = isPattern(filter) ? undefined : parseTopicName(filter);
+  if (topic !== undefined && !takes(topic)) return undefined;
   const limits = topic === undefined ? { batchesMax: 64, bytesMax: 2 ** 20 } : { batchesMax: 1, bytesMax: 1 };
   let after: Position = cursor;
   for (let reads = 0; reads < readsMax; reads += 1) {
