@@ -176,13 +176,13 @@ describe("http", () => {
     expect(await failureOf(connect(node.url()).request(call))).toMatchObject({ reach: "unknown" });
   });
 
-  it("accepts the answers to a batch in any order, and fails as 'unknown' if an answer is missing", async () => {
+  it("accepts the answers to a batch in any order", async () => {
     await using node = await FakeNode.start();
     const connection = connect(node.url());
     const b = { jsonrpc: "2.0", id: 2, result: "b" };
     node.exchange = (_, response) => response.end(JSON.stringify([b, { jsonrpc: "2.0", id: 1, result: "a" }]));
     expect(await connection.requestAll(calls)).toEqual(["a", "b"]);
-    expect(await failureOf(connection.requestAll(calls))).toMatchObject({ reach: "unknown" });
+    expect(node.requests).toHaveLength(1);
   });
 
   it("sends several requests one by one to an endpoint that refuses batches", async () => {
@@ -201,6 +201,8 @@ describe("http", () => {
     ["HTTP 400 and -32600", 400, errorBody(-32600)],
     ["HTTP 500 and -32600", 500, errorBody(-32600)],
     ["-32700", 200, errorBody(-32700)],
+    ["an answer to only one call", 200, '[{"jsonrpc":"2.0","id":1,"result":"a"}]'],
+    ["identifiers as texts", 200, '[{"jsonrpc":"2.0","id":"1","result":"a"},{"jsonrpc":"2.0","id":"2","result":"b"}]'],
   ])(
     "sends single requests after the endpoint refused a batch with %s, and sends no further batch",
     async (_, status, body) => {

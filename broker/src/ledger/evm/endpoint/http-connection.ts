@@ -137,15 +137,15 @@ export class HttpConnection implements Connection {
     return Buffer.concat(chunks).toString("utf8");
   }
 
-  /** The results of a batch; undefined if the endpoint refuses batches. */
+  /** The results of a batch; undefined if the endpoint refuses batches, or answers without some of the ids. */
   #readBatch(
     response: Dispatcher.ResponseData,
     { text, messages }: { readonly text: string; readonly messages: readonly Message[] },
   ): readonly unknown[] | undefined {
     const ids = messages.map(({ id }) => id);
     const answers = response.statusCode === 200 ? parseBatch(text, ids) : undefined;
+    if (answers?.includes(undefined) || batchRefusals.has(response.statusCode)) return undefined;
     if (answers !== undefined) return answers.map((answer, at) => this.#readOfBatch(answer, messages[at]?.method));
-    if (batchRefusals.has(response.statusCode)) return undefined;
     try {
       this.#read(response, text);
     } catch (error) {
