@@ -17,23 +17,22 @@ import { createdAddress } from "./find-registry.ts";
 const ownNoncesMax = 256;
 
 /**
- * Deploys a group's registry; resolves once a final block contains it. Call it again after a failure: it then resumes the deployment in the journal, which
- * gets the deployment before the chain does. So this signer sends another one only after the first was refused or reverted, or another transaction used its
- * nonce. `place`: see `signDeployment`. @throws BrokerError; RpcFailure.
+ * Deploys a group's registry; resolves once a final block contains it, with undefined if another transaction used its nonce. Call it again after a failure: it
+ * then resumes the deployment in the journal, which gets the deployment before the chain does. So this signer sends another one only after the first was
+ * refused or reverted, or another transaction used its nonce. `place`: see `signDeployment`. @throws BrokerError; RpcFailure.
  */
 export async function deployRegistry(
   rpc: Rpc,
   options: DeployOptions,
   place: { readonly isRemembered: boolean },
-): Promise<Address> {
+): Promise<Address | undefined> {
   const { journal, logger } = options;
-  for (;;) {
-    const deployment = await resumeOrSign(rpc, options, place);
-    const { nonce, address } = deployment;
-    if (await complete(rpc, options, deployment)) return address;
-    await journal?.remove([nonce]);
-    logger.warn("another transaction used the nonce of the registry's deployment, deploying again", { nonce });
-  }
+  const deployment = await resumeOrSign(rpc, options, place);
+  const { nonce, address } = deployment;
+  if (await complete(rpc, options, deployment)) return address;
+  await journal?.remove([nonce]);
+  logger.warn("another transaction used the nonce of the registry's deployment", { nonce });
+  return undefined;
 }
 
 /** Removes the deployments from the journal. Call it once the group remembers its registry. */

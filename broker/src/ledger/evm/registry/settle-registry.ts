@@ -102,13 +102,17 @@ async function firstRegistry(rpc: Rpc, options: SettleOptions): Promise<Address>
   const { choice, memory, logger, mayDeploy, maySign } = options;
   const signer = options.signer.address;
   if (choice !== undefined && choice !== "deploy") return lowerCase(choice);
-  if (!mayDeploy()) throw noneYet();
-  const found = choice === undefined ? await findRegistry(rpc, signer) : undefined;
-  if (found !== undefined) return found;
-  if (!maySign) throw notActivated();
-  const address = await deployRegistry(rpc, options, { isRemembered: memory !== noMemory });
-  logger.info("topic registry deployed", { registry: address, signer });
-  return address;
+  // Searches again if another transaction used the nonce: a chain node that is still syncing did not count the deployment of an earlier registry.
+  while (mayDeploy()) {
+    const found = choice === undefined ? await findRegistry(rpc, signer) : undefined;
+    if (found !== undefined) return found;
+    if (!maySign) throw notActivated();
+    const address = await deployRegistry(rpc, options, { isRemembered: memory !== noMemory });
+    if (address === undefined) continue;
+    logger.info("topic registry deployed", { registry: address, signer });
+    return address;
+  }
+  throw noneYet();
 }
 
 function sameRegistry({ registryAddress }: GroupRecord, choice: RegistryChoice): Address {
