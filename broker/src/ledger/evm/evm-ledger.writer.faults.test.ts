@@ -383,3 +383,16 @@ test("a no-op replaces a waiting transaction that exceeds the gas of a block aft
   expect(await world.published()).toEqual(["b"]);
   await ledger.stop();
 });
+
+test("append waits for the logs of a receipt whose bloom promises them", async () => {
+  world = await WriterWorld.start();
+  const { append, ledger } = await world.createFirstWriter();
+  let receipts = 0;
+  world.provider.current = async ({ method }, pass) => {
+    if (method !== "eth_getTransactionReceipt") return method === "eth_getLogs" ? [] : pass();
+    receipts += 1;
+    return { ...((await pass()) as object), ...(receipts === 1 ? { logs: [] } : {}) }; // A receipt: anvil mines at once.
+  };
+  expect(await append("a")).toMatchObject({ status: "committed", firstSequence: 1 });
+  await ledger.stop();
+});

@@ -89,6 +89,12 @@ test("reads a receipt, and returns undefined for a pending transaction", async (
   expect(await receiptOf({ ...receipt, blockNumber: null, blockHash: null })).toBeUndefined();
 });
 
+test("takes a receipt without the logs that its bloom promises as none", async () => {
+  const bloom = `0x${"00".repeat(256)}`;
+  expect(await receiptOf({ ...receipt, logsBloom: bloom })).toMatchObject({ logs: [] });
+  expect(await receiptOf({ ...receipt, logsBloom: bloom.replace(/0$/, "1") })).toBeUndefined();
+});
+
 test.each(["status", "blockNumber", "blockHash", "logs"])(
   "throws RpcFailure for a receipt without its %s",
   async (field) => {

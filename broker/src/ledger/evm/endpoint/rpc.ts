@@ -277,15 +277,20 @@ interface RawReceipt {
   readonly status: Hex;
   readonly gasUsed: Hex;
   readonly logs: readonly RpcLog[];
+  readonly logsBloom?: unknown;
 }
 
-/** Undefined for a transaction that is in no block. @throws RpcFailure if the receipt lacks the block, the status or the logs, which a later one may have. */
+/**
+ * Undefined for a transaction that is in no block, and for a receipt without the logs that its bloom promises: some chain nodes return one before they have
+ * the logs of the block. @throws RpcFailure if the receipt lacks the block, the status or the list of logs, which a later one may have.
+ */
 function findReceipt(answer: unknown): Receipt | undefined {
   const raw = answer as RawReceipt | null; // The fields are checked below.
   if (raw === null || raw.blockNumber === null) return undefined;
-  const { blockHash, blockNumber, status, gasUsed, logs } = raw;
+  const { blockHash, blockNumber, status, gasUsed, logs, logsBloom } = raw;
   const isReceipt = isHex(blockHash) && isQuantity(blockNumber) && isQuantity(status) && Array.isArray(logs);
   if (!isReceipt) throw new RpcFailure("refused", "the endpoint returned no receipt", { cause: raw });
+  if (logs.length === 0 && isHex(logsBloom) && !/^0x0*$/.test(logsBloom)) return undefined;
   return {
     blockHash,
     blockNumber: Number(blockNumber),
