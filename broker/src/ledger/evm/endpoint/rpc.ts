@@ -180,6 +180,12 @@ export class Rpc {
     return this.#request(call, (transaction) => transaction !== null);
   }
 
+  /** The block that contains a transaction; undefined if there is none, as far as the endpoint knows. */
+  async findBlockOf(hash: Hash): Promise<number | undefined> {
+    const call = { method: "eth_getTransactionByHash", params: [hash] };
+    return this.#request(call, (found) => findCount((found as RawTransaction | null)?.blockNumber)); // `findCount` checks the field.
+  }
+
   async call(request: CallRequest, tag: number | "latest" = "latest"): Promise<Hex> {
     return this.#ask<Hex>("eth_call", request, toTag(tag));
   }
@@ -304,6 +310,7 @@ interface RawTransaction {
   readonly hash: Hash;
   readonly from: Address;
   readonly nonce: Hex;
+  readonly blockNumber?: unknown;
 }
 
 interface RawFullBlock {

@@ -1,5 +1,5 @@
 /** The journal keeps an included transaction for at least this many blocks, in case a deep reorg removes it; for fewer if `keptBytesMax` is exceeded. */
-const keptBlocksMax = 64;
+export const keptBlocksMax = 64;
 /** Upper bound on the bytes of included transactions in the journal. Up to `removedTogether` - 1 more transactions may exceed it. */
 const keptBytesMax = 67_108_864;
 /** Minimum number of entries per removal, because each removal waits for the disk. */

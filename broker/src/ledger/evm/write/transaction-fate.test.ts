@@ -22,13 +22,17 @@ interface Endpoint {
   readonly failure?: Error;
   /** The first block whose state the chain node has. */
   readonly stateFrom?: number;
+  /** The block of our transaction, if the chain node finds it by its hash. */
+  readonly knownIn?: number;
 }
 
 /** By default an endpoint without the receipt: it lags behind, or has not finished the block that it counts. */
-function endpoint({ usedFrom, blocks = {}, receipt = null, failure, stateFrom = 0 }: Endpoint): EvmProvider {
+function endpoint({ usedFrom, blocks = {}, receipt = null, failure, stateFrom = 0, knownIn }: Endpoint): EvmProvider {
   return {
     request: async ({ method, params = [] }) => {
       if (method === "eth_getTransactionReceipt") return receipt;
+      if (method === "eth_getTransactionByHash")
+        return knownIn === undefined ? null : { hash: ours, blockNumber: `0x${knownIn.toString(16)}` };
       if (method === "eth_getTransactionCount" && failure !== undefined) throw failure;
       if (Number(params[1]) < stateFrom) throw stateMissing();
       if (method === "eth_getTransactionCount") return Number(params[1]) >= usedFrom ? "0x8" : "0x7";
@@ -79,7 +83,19 @@ describe("a transaction without a receipt", () => {
     "a transaction without a receipt is seen, and neither absent nor replaced, if block %d contains it",
     async (blockNumber) => {
       const blocks = { [blockNumber]: ours };
-      expect(await fateAt({ usedFrom: blockNumber, blocks })).toEqual({ kind: "seen", blockNumber });
+      expect(await fateAt({ usedFrom: blockNumber, blocks })).toMatchObject({ kind: "seen", blockNumber });
+    },
+  );
+
+  test.each([
+    [36, true],
+    [37, false],
+    [100, false],
+  ])(
+    "a transaction that the chain node finds in block %d is seen; so deep that no reorg removes it: %s",
+    async (knownIn, isDeep) => {
+      const fate = await fateAt({ usedFrom: 10, stateFrom: 90, knownIn });
+      expect(fate).toEqual({ kind: "seen", blockNumber: knownIn, isDeep });
     },
   );
 

@@ -3,13 +3,17 @@ import { findFirstTrue } from "../../../lib/first-true.ts";
 import type { BlockRef } from "../../../ports/ledger.ts";
 import type { Receipt, Rpc } from "../endpoint/rpc.ts";
 import { isUnanswered, RpcFailure } from "../endpoint/rpc-failure.ts";
+import { keptBlocksMax } from "./kept-transactions.ts";
 import { hashesOf, type TransactionState } from "./transaction-state.ts";
 
 export type Fate =
   /** The transaction is in a final block. */
   | { readonly kind: "included"; readonly receipt: Receipt }
-  /** The transaction is in a block that is not final, or not read yet, or whose receipts the endpoint lacks. */
-  | { readonly kind: "seen"; readonly blockNumber: number }
+  /**
+   * The transaction is in a block that is not final, or not read yet, or whose receipts the endpoint lacks. `isDeep`: the block is so far below the newest final
+   * one that no reorg can remove it.
+   */
+  | { readonly kind: "seen"; readonly blockNumber: number; readonly isDeep?: boolean }
   /** A final block contains another transaction with the same nonce, so the transaction is never included. */
   | { readonly kind: "replaced" }
   /**
@@ -40,10 +44,24 @@ export async function findFate(pending: Signed, options: FateOptions): Promise<F
   const count = await findCount(sender, options);
   const { nonce } = pending;
   if (nonce === undefined || count === undefined || count <= nonce) return { kind: "absent", count };
+  const known = await findKnown(pending, options);
+  if (known !== undefined) return known;
   const user = await findNonceUser(nonce, options);
   if (user === undefined) return { kind: "absent", count };
-  const { hash, blockNumber } = user;
-  return hashesOf(pending).includes(hash) ? { kind: "seen", blockNumber } : { kind: "replaced" };
+  return hashesOf(pending).includes(user.hash) ? seenIn(user.blockNumber, options) : { kind: "replaced" };
+}
+
+/** The block of a version whose receipt the endpoint lacks: chain nodes delete old receipts, and keep transactions longer. */
+async function findKnown(pending: Signed, options: FateOptions): Promise<Fate | undefined> {
+  for (const hash of hashesOf(pending)) {
+    const blockNumber = await options.rpc.findBlockOf(hash);
+    if (blockNumber !== undefined) return seenIn(blockNumber, options);
+  }
+  return undefined;
+}
+
+function seenIn(blockNumber: number, { readUpTo }: FateOptions): Fate {
+  return { kind: "seen", blockNumber, isDeep: blockNumber <= readUpTo() - keptBlocksMax };
 }
 
 /**

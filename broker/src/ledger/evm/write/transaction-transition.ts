@@ -25,8 +25,8 @@ export type TransactionEvent =
   | { readonly kind: "sent"; readonly hash: Hash; readonly failure: RpcFailure | undefined }
   /** New final blocks contain these logs of the transaction. */
   | { readonly kind: "logged"; readonly logs: readonly ContractLog[] }
-  /** A block that is not final, or not read yet, contains the transaction. */
-  | { readonly kind: "seen"; readonly blockNumber: number }
+  /** A block contains the transaction, but it is not final, or not read yet, or the endpoint lacks the receipt. `isDeep`: no reorg can remove the block. */
+  | { readonly kind: "seen"; readonly blockNumber: number; readonly isDeep?: boolean }
   /**
    * No version has a receipt. `isNext`: the chain waits for this nonce, and includes no later nonce before it. `isUsed`: a final block has a transaction
    * with this nonce, but the endpoint returns neither that transaction nor a version of this one. `isTooLarge`: its gas exceeds that of a block.
@@ -112,7 +112,7 @@ const handlers: Handlers = {
   recorded: onRecorded,
   sent: onSent,
   logged: onLogged,
-  seen: (state, { blockNumber }) => step({ ...state, seenIn: blockNumber }),
+  seen: onSeen,
   absent: onAbsent,
   included: (state, { inclusion }) =>
     step({ ...state, seenIn: undefined, isDone: true }, { kind: "resolve", inclusion }),
@@ -285,6 +285,15 @@ function putFirst(next: Variant, variants: readonly Variant[]): readonly Variant
   const signedAt = Math.max(...variants.map((variant) => variant.signedAt));
   const signedAtBlock = Math.max(...variants.map((variant) => variant.signedAtBlock));
   return [{ ...next, signedAt, signedAtBlock }, ...variants.filter((variant) => variant !== next)];
+}
+
+/** If its block is deep and nobody waits for the outcome, nothing is left to learn: the receipt may be gone for ever. */
+function onSeen(
+  state: TransactionState,
+  { blockNumber, isDeep = false }: Extract<TransactionEvent, { kind: "seen" }>,
+): Step {
+  const seen = { ...state, seenIn: blockNumber };
+  return isDeep && state.isAnswered ? step({ ...seen, isDone: true }, ...leave(state)) : step(seen);
 }
 
 function onLogged(state: TransactionState, { logs: added }: { readonly logs: readonly ContractLog[] }): Step {
