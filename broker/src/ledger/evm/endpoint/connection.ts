@@ -16,7 +16,7 @@ export interface Notification {
 
 export interface ConnectionEvents {
   readonly onNotification: (notification: Notification) => void;
-  /** A connection was lost, with its subscriptions, or could not be opened. */
+  /** A connection was lost, with its subscriptions, or could not be opened. Not called for a close that an HTTP answer announced. */
   readonly onLost: (reason: string) => void;
 }
 

@@ -61,6 +61,15 @@ it.each([
   await set.close();
 });
 
+it("does not check the chain before each request to an endpoint that closes the connection after each answer", async () => {
+  await using node = await FakeNode.start();
+  node.isClosing = true;
+  const set = createSet([node]);
+  for (let requests = 0; requests < 10; requests += 1) await set.request({ method: "eth_any" });
+  expect([node.count("eth_any"), node.count("eth_chainId")]).toEqual([10, 1]);
+  await set.close();
+});
+
 it("uses an endpoint that returned no chain id as soon as it returns the right one", async () => {
   await using first = await FakeNode.start();
   await using second = await FakeNode.start();

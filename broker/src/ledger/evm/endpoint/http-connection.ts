@@ -52,6 +52,8 @@ export class HttpConnection implements Connection {
   readonly #path: string;
   readonly #headers: Readonly<Record<string, string>>;
   #id = 0;
+  /** Whether the newest answer announced that the endpoint closes the connection, as some do after each answer or each refusal. */
+  #announcedClose = false;
   /** Until when `requestAll` sends single requests, on the monotonic clock. */
   #singlesUntil = Number.NEGATIVE_INFINITY;
 
@@ -61,7 +63,9 @@ export class HttpConnection implements Connection {
     this.#clock = options.clock;
     this.#timeoutMs = options.timeoutMs ?? requestTimeoutMs;
     this.#pool = new Pool(origin, { connections: connectionsMax, connect: { timeout: connectTimeoutMs } });
-    this.#pool.on("disconnect", (_origin, _targets, error) => options.events.onLost(describeNetworkFailure(error)));
+    this.#pool.on("disconnect", (_origin, _targets, error) => {
+      if (!this.#announcedClose) options.events.onLost(describeNetworkFailure(error));
+    });
     this.#path = `${pathname}${search}`;
     this.#headers = { "content-type": "application/json", ...address.headers };
   }
@@ -114,6 +118,7 @@ export class HttpConnection implements Connection {
         headersTimeout: this.#timeoutMs,
         bodyTimeout: this.#timeoutMs,
       });
+      this.#announcedClose = /close/i.test(String(response.headers.connection));
       return read(response, await this.#collect(response.body));
     } catch (error) {
       throw this.#toFailure(error, signal);

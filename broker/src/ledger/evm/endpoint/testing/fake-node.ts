@@ -41,6 +41,8 @@ export class FakeNode implements AsyncDisposable {
   /** Replaces the handling of HTTP requests. */
   exchange: Exchange | undefined;
   takesBatches = true;
+  /** Whether it closes the connection after each answer over HTTP, and says so. */
+  isClosing = false;
   /** If false, WebSocket handshakes are refused with HTTP 429. */
   acceptsWebSockets = true;
   readonly sockets = new Set<WebSocket>();
@@ -102,6 +104,7 @@ export class FakeNode implements AsyncDisposable {
     for await (const chunk of request) chunks.push(chunk as Buffer); // A server's request gives bytes.
     if (this.exchange !== undefined) return this.exchange(request, response);
     response.setHeader("content-type", "application/json");
+    if (this.isClosing) response.setHeader("connection", "close");
     response.end(JSON.stringify(await this.#toAnswer(Buffer.concat(chunks).toString())));
   }
 
