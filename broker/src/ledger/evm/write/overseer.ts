@@ -229,9 +229,8 @@ export class Overseer {
 
   #toEvent(fate: Fate, { state }: PendingTransaction): TransactionEvent {
     if (fate.kind === "absent") {
-      const isUsed = state.nonce !== undefined && (fate.count ?? 0) > state.nonce;
       const isTooLarge = state.request.gas > this.#options.blockGas();
-      return { kind: "absent", isNext: this.#isNext(state.nonce, fate.count), isUsed, isTooLarge };
+      return { kind: "absent", isNext: this.#isNext(state.nonce, fate.count), isUsed: fate.isUsed, isTooLarge };
     }
     if (fate.kind !== "included") return fate;
     const { blockNumber, succeeded, gasUsed } = fate.receipt;

@@ -28,13 +28,13 @@ export type TransactionEvent =
   /** A block contains the transaction, but it is not final, or not read yet, or the endpoint lacks the receipt. `isDeep`: no reorg can remove the block. */
   | { readonly kind: "seen"; readonly blockNumber: number; readonly isDeep?: boolean }
   /**
-   * No version has a receipt. `isNext`: the chain waits for this nonce, and includes no later nonce before it. `isUsed`: a final block has a transaction
-   * with this nonce, but the endpoint returns neither that transaction nor a version of this one. `isTooLarge`: its gas exceeds that of a block.
+   * No version has a receipt. `isNext`: the chain waits for this nonce, and includes no later nonce before it. `isUsed`: a block that no reorg can remove has a
+   * transaction with this nonce, but the endpoint returns neither that transaction nor a version of this one. `isTooLarge`: its gas exceeds that of a block.
    */
   | {
       readonly kind: "absent";
       readonly isNext?: boolean;
-      readonly isUsed?: boolean;
+      readonly isUsed?: boolean | undefined;
       readonly isTooLarge?: boolean;
     }
   | { readonly kind: "included"; readonly inclusion: Inclusion }
