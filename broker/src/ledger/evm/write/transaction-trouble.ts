@@ -120,7 +120,7 @@ function describe({ at, state: { nonce, seenIn } }: PendingTransaction, clock: C
   const waits = `(since ${new Date(since).toISOString()}), so publishes time out`;
   return seenIn === undefined
     ? `no block has the transaction with nonce ${nonce} ${waits}`
-    : `block ${seenIn}, with the transaction of nonce ${nonce}, is not final ${waits}`;
+    : `block ${seenIn}, with the transaction of nonce ${nonce}, is not final, or its receipt is missing ${waits}`;
 }
 
 /** A refusal that may concern all transactions, with its remedy; undefined for that of a size or by the contract, and for an error that is none. */
