@@ -44,7 +44,8 @@ export function testShares(store: () => Store): void {
     const cursor = positions.at(-1) ?? share.cursor;
     return sessions().takeShared({ id: share.id, epoch: share.epoch, cursor, gifts, dropped: [] });
   };
-  const returned = async (id: ShareId) => (await sessions().listReturned(id, 9)).map((place) => place.position);
+  const returned = async (id: ShareId) =>
+    (await sessions().listReturned(id, { after: positionZero, atMost: 9 })).map((place) => place.position);
 
   let first: SessionKey;
   let share: StoredShare;
@@ -122,12 +123,42 @@ export function testShares(store: () => Store): void {
     expect(await returned(share.id)).toEqual([]);
     expect(await sessions().findReturning([share.id])).toEqual([]);
     await end();
-    expect(await sessions().listReturned(share.id, 9)).toEqual([
+    const list = (after: Position, atMost: number) => sessions().listReturned(share.id, { after, atMost });
+    expect(await list(positionZero, 9)).toEqual([
       { topic, position: places[0] },
       { topic, position: places[2] },
     ]);
-    expect(await sessions().listReturned(share.id, 1)).toHaveLength(1);
+    expect(await list(positionZero, 1)).toEqual([{ topic, position: places[0] }]);
+    expect(await list(places[0], 9)).toEqual([{ topic, position: places[2] }]);
     expect(await sessions().findReturning([share.id, idOf(9) as string as ShareId])).toEqual([share.id]);
+  });
+
+  it("finds the few returned events among thousands of unacknowledged ones of two shares", async () => {
+    const otherFilter = parseTopicFilter("$share/others/a/#");
+    const member = await join(2);
+    const other = { ...filterOf(3), filter: otherFilter };
+    await sessions().saveSessionFilters(member, { put: [other], removed: [], generation: 0 });
+    const others = await sessions().findShare(group, otherFilter);
+    if (others === undefined) throw new Error("there is no other share");
+    const held = Array.from({ length: 4_500 }, (_, index) => toPosition(9, index));
+    const returning = [1_999, 2_000, 4_499].map((index) => toPosition(9, index));
+    for (const { id, epoch } of [share, others]) {
+      const gifts = held.map((place) => {
+        const { id: session, epoch: sessionEpoch } = returning.includes(place) ? first : member;
+        return { topic, position: place, to: { id: session, epoch: sessionEpoch } };
+      });
+      await sessions().takeShared({ id, epoch, cursor: toPosition(9, 4_499), gifts, dropped: [] });
+    }
+    expect(await sessions().findReturning([share.id, others.id])).toEqual([]);
+    await sessions().removeSession(first);
+    const found = await sessions().findReturning([share.id, others.id]);
+    expect(found.toSorted()).toEqual([share.id, others.id].toSorted());
+    expect(await sessions().findReturning([others.id])).toEqual([others.id]);
+    for (const { id } of [share, others]) {
+      expect(await returned(id)).toEqual(returning);
+      const page = { after: returning[0] ?? positionZero, atMost: 1 };
+      expect(await sessions().listReturned(id, page)).toEqual([{ topic, position: returning[1] }]);
+    }
   });
 
   it("findShareCursors returns the cursor of a share, or the position before its oldest unacknowledged event", async () => {

@@ -24,6 +24,12 @@ export interface ShareGift extends SharePlace {
   readonly to: SessionKey;
 }
 
+/** Which of a share's returned events to list. */
+export interface ReturnedPage {
+  readonly after: Position;
+  readonly atMost: number;
+}
+
 /** Events that a share assigns to its members. */
 export interface ShareTake {
   readonly id: ShareId;
@@ -50,8 +56,8 @@ export interface ShareStore {
    * is damaged. Leaves out shares without members, and damaged rows of shares.
    */
   findShareCursors(groupId: GroupId, filters: readonly TopicFilter[]): Promise<ReadonlyMap<TopicFilter, Position>>;
-  /** Events that were not acknowledged by members whose connection has ended, in ascending order. */
-  listReturned(id: ShareId, atMost: number): Promise<readonly SharePlace[]>;
+  /** The first events after `after` that were not acknowledged by members whose connection has ended, in ascending order. */
+  listReturned(id: ShareId, page: ReturnedPage): Promise<readonly SharePlace[]>;
   /** The given shares that have returned events. */
   findReturning(ids: readonly ShareId[]): Promise<readonly ShareId[]>;
   /**

@@ -21,7 +21,7 @@ import type {
 } from "../../ports/session-store.ts";
 import { toDueWill, toNewSession } from "../../ports/claimed-session.ts";
 import { endsAt } from "../../ports/session-store.ts";
-import type { ShareStore, ShareTake } from "../../ports/share-store.ts";
+import type { ReturnedPage, ShareStore, ShareTake } from "../../ports/share-store.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import { MemoryShares } from "./memory-shares.ts";
 
@@ -207,12 +207,12 @@ export class MemorySessions implements SessionStore, ShareStore {
     return this.#shares.findPlaces(groupId, filters);
   }
 
-  async listReturned(id: ShareId, atMost: number) {
-    return this.#shares.listReturned(id, atMost);
+  async listReturned(id: ShareId, page: ReturnedPage) {
+    return this.#shares.listReturned(id, page);
   }
 
   async findReturning(ids: readonly ShareId[]) {
-    return ids.filter((id) => this.#shares.listReturned(id, 1).length > 0);
+    return ids.filter((id) => this.#shares.listReturned(id, { after: positionZero, atMost: 1 }).length > 0);
   }
 
   async takeShared(take: ShareTake) {

@@ -3,7 +3,7 @@ import { before, minOf, type Position } from "../../domain/position.ts";
 import { isShared } from "../../domain/shared-filter.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { SessionId, SessionKey, SettledEvent, ShareId, StoredFilter } from "../../ports/session-store.ts";
-import type { ShareGift, SharePlace, ShareTake, StoredShare } from "../../ports/share-store.ts";
+import type { ReturnedPage, ShareGift, SharePlace, ShareTake, StoredShare } from "../../ports/share-store.ts";
 
 interface TakenGift extends ShareGift {
   /** The epoch that the session had when the share gave it the event. */
@@ -45,8 +45,9 @@ export class MemoryShares {
     );
   }
 
-  listReturned(id: ShareId, atMost: number): readonly SharePlace[] {
-    const events = [...(this.#kept.get(id)?.events.values() ?? [])].filter((gift) => this.#isReturned(gift));
+  listReturned(id: ShareId, { after, atMost }: ReturnedPage): readonly SharePlace[] {
+    const all = [...(this.#kept.get(id)?.events.values() ?? [])];
+    const events = all.filter((gift) => gift.position > after && this.#isReturned(gift));
     const ordered = events.toSorted((left, right) => left.position - right.position).slice(0, atMost);
     return ordered.map(({ topic, position }) => ({ topic, position }));
   }

@@ -18,7 +18,7 @@ import type { SqlDatabase } from "./schema.ts";
 import { countDetached, findDetached } from "./sessions/session-detaching.ts";
 import type { ShareId } from "../../ports/session-store.ts";
 import { findMembers } from "./sessions/share-restore.ts";
-import { findPlaces, findReturned, findReturning } from "./sessions/sql-shares.ts";
+import { findPlaces, findRangeEnd, findReturned, findReturning } from "./sessions/sql-shares.ts";
 import { countPage } from "./sql-publish-keys.ts";
 import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
 import { createProgressQueries } from "./sqlite/progress-writer.ts";
@@ -231,17 +231,35 @@ describe("query plans of SQLite", () => {
     expect(counted).toEqual([expect.stringMatching(/^SEARCH sessions USING COVERING INDEX sessions_by_detached /)]);
   });
 
-  it("findReturned and findReturning use the keys of the events and of the sessions", async () => {
-    const shareId = "a" as ShareId;
-    const queries = [findReturned(database.relaxed, shareId, 9), findReturning(database, [shareId])];
-    for (const query of queries) {
-      const plan = (await planOf(query.compile())).filter((step) => /^(SCAN|SEARCH|USE TEMP)/.test(step));
-      expect(plan.filter((step) => step !== "SCAN json_each VIRTUAL TABLE INDEX 1:")).toEqual([
-        expect.stringMatching(/^SEARCH share_events USING .*INDEX sqlite_autoindex_share_events_1 \(share_id=\?\)$/),
-        expect.stringMatching(/^SEARCH sessions USING .*INDEX .*\(session_id=\?\)$/),
-      ]);
-    }
-  });
+  it.each([undefined, { share_id: "a", position: 2 }])(
+    "findReturned and findReturning read no event outside of their range up to %j",
+    async (upTo) => {
+      const after = { share_id: "a", position: 1 };
+      const ofShare = findReturned(database.relaxed, { after, upTo }, 9);
+      const ofAll = findReturning(database, ["a" as ShareId], { after, upTo });
+      const until = (place: string): string => (upTo === undefined ? "" : ` AND ${place}`);
+      const ranges = [
+        `share_id=? AND position>?${until("position<?")}`,
+        `(share_id,position)>(?,?)${until("(share_id,position)<(?,?)")}`,
+      ];
+      for (const [index, query] of [ofShare, ofAll].entries()) {
+        const plan = (await planOf(query.compile())).filter((step) => /^(SCAN|SEARCH|USE TEMP)/.test(step));
+        expect(plan.filter((step) => step !== "SCAN json_each VIRTUAL TABLE INDEX 1:")).toEqual([
+          `SEARCH share_events USING INDEX sqlite_autoindex_share_events_1 (${ranges[index]})`,
+          expect.stringMatching(/^SEARCH sessions USING .*INDEX .*\(session_id=\?\)$/),
+        ]);
+      }
+    },
+  );
+
+  it.each([undefined, "a" as ShareId])(
+    "findRangeEnd of the share %s reads the key of the events alone",
+    async (only) => {
+      const plan = await planOf(findRangeEnd(database.relaxed, { share_id: "a", position: 1 }, only).compile());
+      const range = only === undefined ? "(share_id,position)>(?,?)" : "share_id=? AND position>?";
+      expect(plan).toEqual([`SEARCH share_events USING COVERING INDEX sqlite_autoindex_share_events_1 (${range})`]);
+    },
+  );
 
   it("findMembers begins with the share's filter, not with the sessions of the group", async () => {
     const query = findMembers(database.relaxed, { groupId: "1", filter: "$share/a/b" }).limit(1);

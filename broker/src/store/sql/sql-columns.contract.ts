@@ -233,6 +233,6 @@ async function fillSessions({ sessions }: SqlStore): Promise<void> {
 /** Whether the share's cursor is at its event, and the event is returned. */
 async function readShare({ sessions }: SqlStore): Promise<boolean> {
   const share = await sessions.findShare(group, shared);
-  const returned = share === undefined ? [] : await sessions.listReturned(share.id, 9);
+  const returned = share === undefined ? [] : await sessions.listReturned(share.id, { after: positionZero, atMost: 9 });
   return share?.cursor === toPosition(2, 0) && share.epoch === 1 && returned.length === 1;
 }

@@ -277,9 +277,9 @@ it("reads the store at most once, not once per share, when another client comes 
   const reads = { listReturned: 0, findReturning: 0 };
   engine = await TestEngine.start({
     store: withSessions(memory, {
-      listReturned: (id, atMost) => {
+      listReturned: (id, page) => {
         reads.listReturned += 1;
-        return memory.sessions.listReturned(id, atMost);
+        return memory.sessions.listReturned(id, page);
       },
       findReturning: (ids) => {
         reads.findReturning += 1;
@@ -297,6 +297,32 @@ it("reads the store at most once, not once per share, when another client comes 
   }
   expect(reads.listReturned).toBe(0);
   expect(reads.findReturning).toBeLessThanOrEqual(20);
+});
+
+it("reads the events of a member that leaves page by page, each page from where the last one ended", async () => {
+  await engine.stop();
+  const memory = createMemoryStore();
+  const pages: (readonly [after: number, found: number])[] = [];
+  engine = await TestEngine.start({
+    store: withSessions(memory, {
+      listReturned: async (id, page) => {
+        const places = await memory.sessions.listReturned(id, page);
+        pages.push([page.after, places.length]);
+        return places;
+      },
+    }),
+  });
+  await engine.broker.open({ topic: "a", groupId: undefined });
+  const [first, second] = await attachBoth(150);
+  await publishMany("a", 260);
+  expect(first.peer.sequences).toHaveLength(130);
+  await second.acknowledge(...second.peer.sequences);
+  pages.length = 0;
+  await first.detach(kept);
+  expect(second.peer.sequences.slice(130)).toEqual(first.peer.sequences);
+  expect(pages.map(([, found]) => found)).toEqual([64, 64, 2]);
+  const positions = first.peer.deliveries.map(({ event }) => event.position);
+  expect(pages.map(([after]) => after)).toEqual([0, positions[63], positions[127]]);
 });
 
 it("reads the store for events that other nodes return no more than once a minute if there are no other nodes, and soon again if a read fails", async () => {

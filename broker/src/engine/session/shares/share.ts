@@ -1,6 +1,7 @@
 import type { GroupId } from "../../../domain/group-id.ts";
 import type { Interest } from "../../../domain/interest.ts";
 import type { Event } from "../../../domain/event.ts";
+import { type Position, positionZero } from "../../../domain/position.ts";
 import { eventFilterOf } from "../../../domain/shared-filter.ts";
 import { matchesFilter, type TopicFilter } from "../../../domain/topic-filter.ts";
 import type { TopicName } from "../../../domain/topic-name.ts";
@@ -41,7 +42,8 @@ export class Share implements Interest {
   readonly #full = new Set<ShareMember>();
   /** Failed writes that take events from the share; the store may still have recorded them. */
   #unknown: ShareTake[] = [];
-  #mayHaveReturned = true;
+  /** Where the next read of returned events begins; undefined if there are none. */
+  #returnedAfter: Position | undefined = positionZero;
   #id: ShareId | undefined;
   #reading: { readonly ending: Cancellation; readonly ended: Promise<void> } | undefined;
 
@@ -92,14 +94,14 @@ export class Share implements Interest {
 
   /** Looks for returned events. Call it when any node may have returned some. */
   checkReturned(): void {
-    this.#mayHaveReturned = true;
+    this.#returnedAfter = positionZero;
     this.wake();
   }
 
   /** Starts, or restarts after {@link stop}. The index must contain nothing after the group's progress. */
   start(): void {
     const ending = new Cancellation();
-    this.#mayHaveReturned = true;
+    this.#returnedAfter = positionZero;
     this.#reading = { ending, ended: this.#run(ending) };
   }
 
@@ -131,7 +133,7 @@ export class Share implements Interest {
     const { store, createFeed } = this.#parts;
     await this.#returnUnknown();
     const share = await store.sessions.findShare(this.#groupId, this.#text);
-    this.#mayHaveReturned = true;
+    this.#returnedAfter = positionZero;
     this.#id = share?.id;
     this.#waiting.recovered(stuck.live);
     if (stopped.aborted) return;
@@ -183,7 +185,7 @@ export class Share implements Interest {
 
   /** Delivers the next events. Returns whether the plan still holds. */
   async #giveNext(plan: SharePlan, signal: CancelSignal): Promise<boolean> {
-    if (this.#mayHaveReturned && plan.wantsReturned) await this.#readReturned(plan, signal);
+    if (this.#returnedAfter !== undefined && plan.wantsReturned) await this.#readReturned(plan, signal);
     if (signal.aborted) return false;
     const take = plan.fill();
     this.wake(); // The feed may be empty now.
@@ -216,14 +218,16 @@ export class Share implements Interest {
     for (let [take] = this.#unknown; take !== undefined; [take] = this.#unknown) {
       await this.#parts.store.sessions.returnShared(take);
       this.#unknown.shift();
-      this.#mayHaveReturned = true;
+      this.#returnedAfter = positionZero;
     }
   }
 
   async #readReturned(plan: SharePlan, signal: CancelSignal): Promise<void> {
-    this.#mayHaveReturned = false;
-    const places = await this.#parts.store.sessions.listReturned(plan.id, returnedReadMax);
-    if (places.length === returnedReadMax) this.#mayHaveReturned = true;
+    const page = { after: this.#returnedAfter ?? positionZero, atMost: returnedReadMax };
+    this.#returnedAfter = undefined;
+    const places = await this.#parts.store.sessions.listReturned(plan.id, page);
+    // Not from the start: the store would check each time all events before those that are left. If more events returned meanwhile, they may be anywhere.
+    if (places.length === returnedReadMax) this.#returnedAfter ??= places.at(-1)?.position;
     for (const place of places) {
       const find = (): Promise<Event | undefined> => this.#parts.retainedReads.find(this.#parts, place, signal);
       const event = await this.#waiting.untilDone({ what: stuck.handedBack, signal }, find);

@@ -167,7 +167,9 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
 
   it("findReturned and findReturning find the events of a share by index", async () => {
     const shareId = "share-1" as ShareId;
-    for (const query of [findReturned(database.relaxed, shareId, 9), findReturning(database, [shareId])]) {
+    const ofShare = { after: { share_id: shareId, position: 0 }, upTo: undefined };
+    const ofAll = { after: { share_id: "", position: 0 }, upTo: undefined };
+    for (const query of [findReturned(database.relaxed, ofShare, 9), findReturning(database, [shareId], ofAll)]) {
       const plan = (await planOf(query.compile(), true)).join("\n");
       expect(plan).toMatch(/(Index|Index Only|Bitmap Index) Scan (using|on) share_events_by_position/);
       expect(plan).not.toMatch(/Seq Scan on share_events/);

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { before, toPosition } from "../../../domain/position.ts";
+import { before, positionZero, toPosition } from "../../../domain/position.ts";
 import { parseTopicFilter } from "../../../domain/topic-filter.ts";
 import type { TopicName } from "../../../domain/topic-name.ts";
 import { silentLogger } from "../../../lib/logger.ts";
@@ -104,7 +104,7 @@ export function testSqlSessionDamage(name: string, create: () => Promise<SqlBack
       const late = { ...share, gifts: [], dropped: [] };
       expect(await store.sessions.takeShared(late)).toBe("refused");
       await store.sessions.claimSession(claimOf()); // The new connection returns the member's events to the share.
-      const returned = await store.sessions.listReturned(again?.id ?? share.id, 9);
+      const returned = await store.sessions.listReturned(again?.id ?? share.id, { after: positionZero, atMost: 9 });
       const known = new Set(returned.map(({ position }) => position));
       expect(again?.cursor).toBeLessThanOrEqual(places[1] ?? 0);
       expect(places.filter((place) => place <= (again?.cursor ?? 0) && !known.has(place))).toEqual([]);

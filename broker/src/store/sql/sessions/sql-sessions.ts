@@ -17,7 +17,7 @@ import type {
   StoredSession,
 } from "../../../ports/session-store.ts";
 import { toNewSession } from "../../../ports/claimed-session.ts";
-import type { ShareStore, ShareTake } from "../../../ports/share-store.ts";
+import type { ReturnedPage, ShareStore, ShareTake } from "../../../ports/share-store.ts";
 import type { TopicFilter } from "../../../domain/topic-filter.ts";
 import { pagesOf } from "../pages.ts";
 import { rowsAtOnceMax } from "../pages-by-id.ts";
@@ -286,8 +286,8 @@ export class SqlSessions implements SessionStore, ShareStore {
     return this.#shares.findShareCursors(groupId, filters);
   }
 
-  async listReturned(id: ShareId, atMost: number) {
-    return this.#shares.listReturned(id, atMost);
+  async listReturned(id: ShareId, page: ReturnedPage) {
+    return this.#shares.listReturned(id, page);
   }
 
   async findReturning(ids: readonly ShareId[]) {

@@ -1,13 +1,20 @@
 import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
 import type { GroupId } from "../../../domain/group-id.ts";
-import { before, minOf, type Position } from "../../../domain/position.ts";
+import { before, minOf, type Position, positionZero } from "../../../domain/position.ts";
 import { isShared } from "../../../domain/shared-filter.ts";
 import type { TopicFilter } from "../../../domain/topic-filter.ts";
 import type { SessionId, SessionKey, SettledEvent, ShareId, StoredFilter } from "../../../ports/session-store.ts";
-import type { ShareGift, SharePlace, ShareStore, ShareTake, StoredShare } from "../../../ports/share-store.ts";
+import type {
+  ReturnedPage,
+  ShareGift,
+  SharePlace,
+  ShareStore,
+  ShareTake,
+  StoredShare,
+} from "../../../ports/share-store.ts";
 import { pagesById, rowsAtOnceMax } from "../pages-by-id.ts";
 import { pagesOf } from "../pages.ts";
-import type { ShareTable } from "./share-tables.ts";
+import type { ShareEventTable, ShareTable } from "./share-tables.ts";
 import type { Schema, SqlDatabase } from "../schema.ts";
 import { beginShare, findMembers, type NamedShare } from "./share-restore.ts";
 import { cursorCheck, cursorCheckSql, fromShareEventRow, fromShareRow, toShareEventRow } from "./share-rows.ts";
@@ -19,6 +26,20 @@ interface PlaceRow extends ShareTable {
   readonly event_topic: string | null;
   readonly event_checksum: number | null;
 }
+
+/**
+ * Maximum number of unacknowledged events of shares that one statement checks for returned ones: SQLite takes up to 3 µs for each on the main thread, and the
+ * members of a share may have a million.
+ */
+const checkedAtOnceMax = 2_000;
+
+/** Events of shares in the order of the primary key: those after `after`, up to `upTo`, or up to the last one. */
+export interface EventRange {
+  readonly after: EventKey;
+  readonly upTo: EventKey | undefined;
+}
+
+type EventKey = Pick<ShareEventTable, "share_id" | "position">;
 
 /** No session has this epoch, so an event with it counts as returned. */
 const noEpoch = -1;
@@ -51,9 +72,13 @@ export class SqlShares implements ShareStore {
     return new Map(rows.flatMap(toPlace));
   }
 
-  async listReturned(id: ShareId, atMost: number): Promise<readonly SharePlace[]> {
+  async listReturned(id: ShareId, { after, atMost }: ReturnedPage): Promise<readonly SharePlace[]> {
     const { relaxed } = this.#database;
-    const rows = await findReturned(relaxed, id, atMost).execute();
+    const rows: ShareEventTable[] = [];
+    for await (const range of this.#rangesAfter({ share_id: id, position: after }, id)) {
+      rows.push(...(await findReturned(relaxed, range, atMost - rows.length).execute()));
+      if (rows.length === atMost) break;
+    }
     const places = rows.map(fromShareEventRow);
     const damaged = rows.filter((_, index) => places[index] === undefined);
     if (damaged.length > 0) {
@@ -73,8 +98,24 @@ export class SqlShares implements ShareStore {
 
   async findReturning(ids: readonly ShareId[]): Promise<readonly ShareId[]> {
     if (ids.length === 0) return [];
-    const rows = await findReturning(this.#database, ids).execute();
-    return rows.map(({ share_id }) => share_id as ShareId); // Unchanged since it was stored.
+    const found = new Set<string>();
+    for await (const range of this.#rangesAfter({ share_id: "", position: positionZero })) {
+      const rows = await findReturning(this.#database, ids, range).execute();
+      for (const { share_id } of rows) found.add(share_id);
+    }
+    return [...found] as ShareId[]; // Unchanged since they were stored.
+  }
+
+  /** Ranges that together have every event after `after`: of one share, or of all. PostgreSQL checks all in one statement, which blocks nobody. */
+  async *#rangesAfter(first: EventKey, only?: ShareId): AsyncIterable<EventRange> {
+    let after = first;
+    for (;;) {
+      const { isShared: hasServer, relaxed } = this.#database;
+      const upTo = hasServer ? undefined : await findRangeEnd(relaxed, after, only).executeTakeFirst();
+      yield { after, upTo };
+      if (upTo === undefined) return;
+      after = upTo;
+    }
   }
 
   async takeShared({ id, epoch, cursor, gifts, dropped }: ShareTake): Promise<"taken" | "refused" | "member-refused"> {
@@ -241,12 +282,28 @@ const isReturned = sql<boolean>`not exists (
   select 1 from sessions
   where sessions.session_id = share_events.session_id and sessions.epoch = share_events.session_epoch)`;
 
-/** See ShareStore.listReturned. */
-export function findReturned(database: Kysely<Schema>, id: ShareId, atMost: number) {
+/** The end of a range of {@link checkedAtOnceMax} events of one share, or of all; none if there are fewer. */
+export function findRangeEnd(database: Kysely<Schema>, after: EventKey, only?: ShareId) {
+  const { share_id: share, position } = after;
+  const events = database.selectFrom("share_events").select(["share_id", "position"]);
+  const following =
+    only === undefined
+      ? events.where(sql<boolean>`(share_id, position) > (${share}, ${position})`).orderBy("share_id")
+      : events.where("share_id", "=", only).where("position", ">", position);
+  return following
+    .orderBy("position")
+    .limit(1)
+    .offset(checkedAtOnceMax - 1);
+}
+
+/** See ShareStore.listReturned. The range has events of one share. */
+export function findReturned(database: Kysely<Schema>, { after, upTo }: EventRange, atMost: number) {
   return database
     .selectFrom("share_events")
     .selectAll()
-    .where("share_id", "=", id)
+    .where("share_id", "=", after.share_id)
+    .where("position", ">", after.position)
+    .$if(upTo !== undefined, (query) => query.where("position", "<=", upTo?.position ?? 0))
     .where(isReturned)
     .orderBy("position")
     .limit(atMost);
@@ -285,13 +342,17 @@ function oldestOf({ share_id, event_position: position, event_topic: topic, even
 }
 
 /** See ShareStore.findReturning. */
-export function findReturning(database: SqlDatabase, ids: readonly ShareId[]) {
-  return database.relaxed
-    .selectFrom("share_events")
-    .select("share_id")
-    .distinct()
-    .where("share_id", "in", database.column(ids))
-    .where(isReturned);
+export function findReturning({ relaxed, column }: SqlDatabase, ids: readonly ShareId[], range: EventRange) {
+  const query = relaxed.selectFrom("share_events").select("share_id").distinct().where(isReturned);
+  const { after, upTo } = range;
+  if (upTo === undefined && after.share_id === "") return query.where("share_id", "in", column(ids));
+  // The expression keeps SQLite from beginning with the shares: it would read all their events for each range.
+  return query
+    .where(sql<boolean>`(share_id, position) > (${after.share_id}, ${after.position})`)
+    .$if(upTo !== undefined, (rest) =>
+      rest.where(sql<boolean>`(share_id, position) <= (${upTo?.share_id}, ${upTo?.position})`),
+    )
+    .where(sql<string>`(share_id || '')`, "in", column(ids));
 }
 
 function rowOf(database: Kysely<Schema>, { groupId, filter }: { readonly groupId: string; readonly filter: string }) {
