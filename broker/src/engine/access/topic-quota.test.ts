@@ -46,3 +46,22 @@ it("counts the opening of a publish until the publish is refused, and longer if 
   await clock.advance(1);
   await reserve("acme/b");
 });
+
+it("counts a topic once, however many calls open it, until the last one has ended", async () => {
+  const excepted: (readonly string[])[] = [];
+  const countTopics = async (_group: string, _prefix: string, names: readonly string[] = []) => {
+    excepted.push(names);
+    return 0;
+  };
+  const quotas = new Quotas({ tenants: { acme: { topics: 2 } }, principals: {} }, clock);
+  quota = new TopicQuota({ quotas, store: { countTopics }, groupIds: [defaultGroupId], clock });
+  const ends = [await reserve("acme/a"), await reserve("acme/a"), await reserve("acme/a")];
+  const end = await reserve("acme/b");
+  expect(excepted.at(-1)).toEqual(["acme/a"]);
+  for (const one of ends.slice(0, 2)) one("known");
+  await expect(reserve("acme/c")).rejects.toMatchObject(refusal);
+  ends.at(-1)?.("known");
+  end("known");
+  await reserve("acme/c");
+  expect(excepted.at(-1)).toEqual([]);
+});

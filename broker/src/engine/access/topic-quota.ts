@@ -21,6 +21,12 @@ export interface Opening {
   readonly name: string;
 }
 
+/** A topic with the number of calls that open it. */
+interface CountedTopic {
+  readonly opening: Opening;
+  calls: number;
+}
+
 /** Ends the count of an opening. Call it once the topic is in the index or was not opened (`known`), or if the chain may still open it (`unknown`). */
 type EndOpening = (fate: "known" | "unknown") => void;
 
@@ -49,7 +55,8 @@ export class CountedOpening {
 export class TopicQuota {
   readonly #options: TopicQuotaOptions;
   readonly #locks = new KeyedMutex<string>();
-  readonly #openings = new Map<string, Set<Opening>>();
+  /** By tenant, and by {@link keyOf}: many calls may open one topic, again and again while the chain does not answer. */
+  readonly #openings = new Map<string, Map<string, CountedTopic>>();
 
   constructor(options: TopicQuotaOptions) {
     this.#options = options;
@@ -67,12 +74,16 @@ export class TopicQuota {
     opening: Opening,
     { tenant, max }: { readonly tenant: string; readonly max: number },
   ): Promise<EndOpening> {
-    const openings = this.#openings.get(tenant) ?? new Set();
+    const openings = this.#openings.get(tenant) ?? new Map<string, CountedTopic>();
     const isFull = (await this.#count(tenant, openings)) >= max;
-    if (isFull && !isOpening(opening, openings)) throw overTopicQuota(tenant, max);
-    this.#openings.set(tenant, openings.add(opening));
+    const key = keyOf(opening);
+    const topic = openings.get(key) ?? { opening, calls: 0 };
+    if (isFull && topic.calls === 0) throw overTopicQuota(tenant, max);
+    topic.calls += 1;
+    this.#openings.set(tenant, openings.set(key, topic));
     const end = (): void => {
-      openings.delete(opening);
+      topic.calls -= 1;
+      if (topic.calls === 0) openings.delete(key);
       if (openings.size === 0 && this.#openings.get(tenant) === openings) this.#openings.delete(tenant);
     };
     return (fate) => {
@@ -81,11 +92,11 @@ export class TopicQuota {
     };
   }
 
-  async #count(tenant: string, openings: ReadonlySet<Opening>): Promise<number> {
-    const opened = new Set([...openings].map(({ groupId, name }) => `${groupId} ${name}`));
-    let count = opened.size;
+  async #count(tenant: string, openings: ReadonlyMap<string, CountedTopic>): Promise<number> {
+    const opened = [...openings.values()].map(({ opening }) => opening);
+    let count = opened.length;
     for (const groupId of this.#options.groupIds) {
-      const names = [...openings].filter((one) => one.groupId === groupId).map(({ name }) => name);
+      const names = opened.filter((one) => one.groupId === groupId).map(({ name }) => name);
       for (const prefix of prefixesOf(tenant)) {
         count += await this.#options.store.countTopics(groupId, prefix, names);
       }
@@ -94,7 +105,6 @@ export class TopicQuota {
   }
 }
 
-/** Whether another call is opening the same topic. */
-function isOpening({ groupId, name }: Opening, openings: ReadonlySet<Opening>): boolean {
-  return [...openings].some((one) => one.groupId === groupId && one.name === name);
+function keyOf({ groupId, name }: Opening): string {
+  return `${groupId} ${name}`; // No group has a space in its name.
 }
