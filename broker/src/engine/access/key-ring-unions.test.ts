@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { beforeEach, expect, it, onTestFinished } from "vitest";
 import type { AccessRule } from "../../domain/access-rule.ts";
 import { ForwardClock } from "../../lib/forward-clock.ts";
@@ -109,3 +111,29 @@ it("knows a role that changed while no key of the owner had it", async () => {
   await later();
   expect(allowed()).toEqual(["read", "subscribe"]);
 });
+
+it("keeps no owner whose keys were all pruned", async () => {
+  const before = usedBytes();
+  for (let number = 0; number < 900; number += 1) {
+    const principal = Buffer.alloc(15_000, String(number)).toString();
+    const key = { id: `long ${number}`, digest: secret, principal, tenant: undefined, roles: ["reader"] };
+    await table.insertApiKey({ ...key, createdAt: 0, expiresAt: clock.now() + 1_500, revokedAt: undefined }, 10_000);
+  }
+  await later();
+  for (let number = 0; number < 900; number += 1) {
+    expect(ring.isAlive(Buffer.alloc(15_000, String(number)).toString() as Owner)).toBe(true);
+  }
+  await later();
+  await table.pruneApiKeys(clock.now(), { keepsOwners: false });
+  for (let number = 0; number < 1_000; number += 1) await insert(`${number}`, ["reader"]); // So many that the ring looks for pruned ones.
+  await later();
+  expect(usedBytes() - before).toBeLessThan(6 * 1024 * 1024);
+});
+
+function usedBytes(): number {
+  setFlagsFromString("--expose-gc");
+  const collect: unknown = runInNewContext("gc");
+  if (typeof collect !== "function") throw new Error("the engine's garbage collector cannot be called");
+  collect();
+  return process.memoryUsage().heapUsed;
+}

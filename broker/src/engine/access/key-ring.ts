@@ -297,7 +297,9 @@ export class KeyRing {
       this.#expiring.delete(key, key.expiresAt ?? 0);
       this.#noteChanged(principal.id);
       this.#byOwner.delete(principal.id, id);
-      if (this.#byOwner.get(principal.id).size === 0) this.#unions.delete(principal.id);
+      if (this.#byOwner.get(principal.id).size > 0) continue;
+      this.#unions.delete(principal.id);
+      this.#validIds.delete(principal.id);
     }
     this.#sweepLater();
   }
