@@ -149,7 +149,10 @@ describe("loadConfig", () => {
       { env: { STELE_BASE_PATH: path } },
       `STELE_BASE_PATH: "${path}" is not empty or a path such as /events, without a slash at its end`,
     ]),
-    [{ env: { STELE_ADVERTISED_ADDRESS: "me" } }, 'STELE_ADVERTISED_ADDRESS: "me" is not of the form host:port'],
+    [
+      { env: { STELE_ADVERTISED_ADDRESS: "me" } },
+      'STELE_ADVERTISED_ADDRESS: "me" is not of the form host:port, with a port from 1 to 65535',
+    ],
     [
       { argv: ["--config", "f"], files: { f: '{"prot": 1}' } },
       '"prot" in f is not a known setting; did you mean port?',

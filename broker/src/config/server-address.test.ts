@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isServerAddress } from "./server-address.ts";
+import { isHostPort, isServerAddress } from "./server-address.ts";
 
 test.each(["10.0.0.2", "10.0.0.2:5353", "::1", "[::1]:53", "[fd00::2]:65535"])(
   "accepts %s as the address of a server",
@@ -20,4 +20,22 @@ test.each([
   "::1:53x",
 ])("refuses %j as the address of a server", (text) => {
   expect(isServerAddress(text)).toBe(false);
+});
+
+test.each(["node-1:8080", "10.0.0.7:1", "[fd00::7]:65535"])("accepts %s as the address of a node", (text) => {
+  expect(isHostPort(text)).toBe(true);
+});
+
+test.each([
+  "",
+  "node-1",
+  "node-1:",
+  "node-1:0",
+  "node-1:080",
+  "node-1:65536",
+  "node-1:99999",
+  "fd00::7:80",
+  "http://node-1:80",
+])("refuses %j as the address of a node", (text) => {
+  expect(isHostPort(text)).toBe(false);
 });

@@ -7,3 +7,9 @@ export function isServerAddress(text: string): boolean {
   if (whole === undefined || Number(port) < 1 || Number(port) > 65_535) return false;
   return inBrackets === undefined ? isIP(bare ?? "") === 4 : isIP(inBrackets) === 6;
 }
+
+/** Whether a text is a host and a port at which others reach a node. */
+export function isHostPort(text: string): boolean {
+  const [, port] = /^(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]{1,253}):([1-9]\d{0,4})$/.exec(text) ?? [];
+  return port !== undefined && Number(port) <= 65_535;
+}

@@ -8,7 +8,7 @@ import { mqttSettings } from "./mqtt-settings.ts";
 import { storageSettings } from "./storage-settings.ts";
 import { stompSettings } from "./stomp-settings.ts";
 import { tailSettings } from "./tail-settings.ts";
-import { isServerAddress } from "./server-address.ts";
+import { isHostPort, isServerAddress } from "./server-address.ts";
 import { certificateFile, clientCaFile, keyFile } from "./tls-settings.ts";
 import { isNodeUrl, isOrigin } from "./web-address.ts";
 import { choice, integer, list, optional, type SettingsOf, type SettingsTable, text } from "./setting.ts";
@@ -50,8 +50,8 @@ export const settings = {
       "Address of this node, host:port, as the subscription listing shows it. In a cluster each node has its own, and clients must be able to connect to it.",
     default: undefined,
     defaultText: "host:port as listened on",
-    rule: "of the form host:port",
-    check: (value) => /^(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]{1,253}):\d{1,5}$/.test(value),
+    rule: "of the form host:port, with a port from 1 to 65535",
+    check: isHostPort,
   }),
   httpTlsCertificateFile: certificateFile(
     "Listening",
