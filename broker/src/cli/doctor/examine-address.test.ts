@@ -36,3 +36,15 @@ it("reports a port that the Fetch standard blocks", async () => {
     },
   ]);
 });
+
+it.each([
+  ["http", "write https if the broker speaks TLS"],
+  ["https", "stele shows no client certificate"],
+])("reports what may be wrong at an %s address that ends the connection", async (scheme, advice) => {
+  const server = createServer((socket) => socket.once("data", () => socket.destroy())).listen(0, "127.0.0.1");
+  onTestFinished(() => void server.close());
+  await once(server, "listening");
+  const url = `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const findings = await examineAddress(url, new AbortController().signal);
+  expect(findings).toMatchObject([{ status: "failed", advice: expect.stringContaining(advice) }]);
+});

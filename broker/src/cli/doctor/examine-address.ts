@@ -44,15 +44,28 @@ function explain(error: unknown, url: string): { readonly detail: string; readon
   const cause: unknown = error instanceof Error ? error.cause : undefined;
   // An error without a code says why `fetch` did not even try.
   const reason = cause instanceof Error ? ` (${"code" in cause ? String(cause.code) : cause.message})` : "";
-  const advice = isBlockedPort(cause)
-    ? "programs that call by fetch connect to no such port: start the broker with another --port"
-    : "start the broker with stele start, or name another address with --url";
+  return { detail: `${url} does not answer${reason}`, advice: adviceFor(cause, url.startsWith("https:")) };
+}
+
+function adviceFor(cause: unknown, isSecured: boolean): string {
+  if (isBlockedPort(cause))
+    return "programs that call by fetch connect to no such port: start the broker with another --port";
+  if (isEndedByOther(cause)) {
+    return isSecured
+      ? "something listens there, but ends the connection; a broker with httpTlsClientCaFile does so, because stele shows no client certificate"
+      : "something listens there, but ends the connection; write https if the broker speaks TLS (httpTlsCertificateFile)";
+  }
+  const start = "start the broker with stele start, or name another address with --url";
   const certificate =
     "if Node.js does not trust the broker's certificate, name the file with its authority's certificate by NODE_EXTRA_CA_CERTS";
-  return {
-    detail: `${url} does not answer${reason}`,
-    advice: url.startsWith("https:") ? `${advice}; ${certificate}` : advice,
-  };
+  return isSecured ? `${start}; ${certificate}` : start;
+}
+
+/** With TLS 1.3, a server refuses a client without a certificate only after the handshake: the client may see the alert, or only the end. */
+const endings = /^(?:UND_ERR_SOCKET|ECONNRESET|ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED)$/;
+
+function isEndedByOther(cause: unknown): boolean {
+  return cause instanceof Error && "code" in cause && endings.test(String(cause.code));
 }
 
 /** Compares the clocks. The broker wrote the Date header between the two times, in whole seconds. */
