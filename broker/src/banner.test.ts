@@ -48,6 +48,12 @@ test.each<[readonly GroupHealth[], string, readonly string[]]>([
   expect([...banner.matchAll(/^ {2}Group {5}(.*)$/gm)].map(([, row]) => row)).toEqual(rows);
 });
 
+test("the banner escapes what an endpoint wrote for a terminal", () => {
+  const reason = "http://two: eth_chainId: \u001b[2J\n  Group     1: chainId 7\u009b2J";
+  const banner = toBanner({ ...place, groups: [{ groupId: "1", ...down, reason }] }, settings());
+  expect(banner).toMatch(/^ {2}Group {5}1: not up yet: .*\\u\{1b\}\[2J\\u\{a\} {2}Group {5}1: chainId 7\\u\{9b\}2J$/m);
+});
+
 test("the banner lists every listener with its address", () => {
   const listeners = [
     { name: "HTTP", address: "http://127.0.0.1:8080" },

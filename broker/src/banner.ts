@@ -9,6 +9,7 @@ import { flagName } from "./config/setting.ts";
 import type { Config } from "./config/settings.ts";
 import type { GroupHealth } from "./engine/broker.ts";
 import { operatorsListener } from "./gateway/admin/operators-path.ts";
+import { toPrintable } from "./lib/printable.ts";
 import { version } from "./version.ts";
 
 /** A started broker: its addresses, its data folder and the state of its groups. */
@@ -56,7 +57,8 @@ export function toBanner({ url, listeners, dataDir, groups }: Started, config: C
       : []),
     ...groups.map((group) => ["Group", `${group.groupId}: ${describeGroup(group)}`] as const),
   ] as const;
-  const lines = rows.map(([name, value]) => `  ${name.padEnd(10)}${value}`);
+  // A chain's endpoint wrote a part of the reason why its group is not up.
+  const lines = rows.map(([name, value]) => `  ${name.padEnd(10)}${toPrintable(value)}`);
   return `Stele ${version} ${describeState(groups)}\n${lines.join("\n")}\n`;
 }
 

@@ -12,6 +12,7 @@ import { findProblems } from "./compose/settings.ts";
 import { type LoadOutcome, loadConfig } from "./config/load-config.ts";
 import type { Config } from "./config/settings.ts";
 import type { Logger } from "./lib/logger.ts";
+import { toPrintable } from "./lib/printable.ts";
 import { withProgress } from "./lib/progress.ts";
 import { onEndSignals } from "./lib/system/end-signals.ts";
 import { tuneCollector } from "./lib/system/heap.ts";
@@ -193,6 +194,6 @@ function fail(error: unknown, logger: Logger): never {
   const reason = error instanceof Error ? error.message : String(error);
   logger.error("broker failed", { reason });
   logger.debug("broker failed", { error });
-  standardError.write(`stele: ${reason}\n`);
+  standardError.write(`stele: ${toPrintable(reason)}\n`); // A database or a chain may have written a part of it.
   process.exit(error instanceof LostFileError ? exitCodes.lost : exitCodes.failed);
 }

@@ -1,5 +1,6 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
@@ -48,6 +49,15 @@ it.runIf(process.platform === "linux")("the broker exits with 2 if its open-file
   const { code, stderr } = await runBroker({ shell: 'ulimit -n 400; exec "$@"', args: ["--check-config"] });
   expect(stderr).toMatch(/may open 400 files at once, and needs at least 512/);
   expect(code).toBe(2);
+});
+
+it("the broker escapes what would move the cursor of a terminal in the reason why it failed", async () => {
+  using folder = createTempFolder();
+  const file = join(folder.path, "data\u001b[2J\nbroker");
+  writeFileSync(file, "");
+  const { code, stderr } = await runBroker({ dataDir: file });
+  expect(stderr).toMatch(/^stele: .*data\\u\{1b\}\[2J\\u\{a\}broker.*\n$/);
+  expect(code).toBe(1);
 });
 
 it.runIf(process.platform === "linux")("the broker keeps running if the reader of its stderr has gone", async () => {
