@@ -37,6 +37,8 @@ export class DeliveryLag {
   readonly #options: DeliveryLagOptions;
   readonly #trouble: ReportedTrouble;
   #lags: ReadonlyMap<GroupId, Lag> = new Map();
+  /** The block of the oldest waiting event and its time, as last read: while the chain does not answer, that event still waits. */
+  readonly #oldest = new Map<GroupId, { readonly block: number; readonly at: number }>();
   #cancelTimer: (() => void) | undefined;
   #isStopped = false;
 
@@ -97,7 +99,14 @@ export class DeliveryLag {
     const [oldest] = behind;
     if (oldest === undefined) return noLag;
     const events = Math.max(...behind.map(({ subscription }) => counts.get(subscription)));
-    const at = await group.times.find(blockOf(oldest.position));
+    const at = await this.#timeOf(group, blockOf(oldest.position));
     return { events, seconds: at === undefined ? undefined : Math.max(0, this.#options.clock.now() - at) / 1_000 };
+  }
+
+  async #timeOf({ id, times }: Group, block: number): Promise<number | undefined> {
+    const last = this.#oldest.get(id);
+    const at = (await times.find(block)) ?? (last?.block === block ? last.at : undefined);
+    if (at !== undefined) this.#oldest.set(id, { block, at });
+    return at;
   }
 }
