@@ -50,10 +50,9 @@ function install() {
     return;
   }
   console.error("Installing packages (first start, or the lock file has changed) …");
-  const npm = process.platform === "win32" ? "npm.cmd" : "npm";
-  const code = run(npm, ["ci", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"], {
-    stdio: ["ignore", 2, 2],
-  });
+  // By a shell: on Windows, npm is a script, which Node.js starts no other way.
+  const command = "npm ci --include=dev --no-audit --no-fund --loglevel=error";
+  const code = run(command, [], { stdio: ["ignore", 2, 2], shell: true });
   if (code !== 0) fail("`npm ci` failed; see above.");
   writeStamp(installedStamp, wanted);
 }
