@@ -128,7 +128,7 @@ it.each([
   [
     "may have taken effect",
     [],
-    "the order may have taken effect for 1 subscriptions: check the cursor before you repeat it",
+    "the order may have taken effect for 1 subscription: check the cursor before you repeat it",
   ],
   ["refused the order, if it is a dry run", ["--dry-run"], "2 subscriptions refused the order"],
 ])("subs skip says for which subscriptions the broker %s", async (...[, flags, says]) => {

@@ -158,9 +158,9 @@ function defineOrder(
       });
       if (count === 0) output.note("no subscription matches");
       const parts = [
-        ...(refused > 0 ? [`${refused} subscriptions refused the order`] : []),
+        ...(refused > 0 ? [`${inWords(refused)} refused the order`] : []),
         ...(undelivered > 0 ? [`${describeUndelivered(undelivered, eventId)}: give the order again`] : []),
-        ...(unknown > 0 ? [adviceFor(order, `${unknown} subscriptions`)] : []),
+        ...(unknown > 0 ? [adviceFor(order, inWords(unknown))] : []),
       ];
       if (parts.length > 0) throw new CommandFailed(parts.join("; "));
     },
@@ -187,6 +187,10 @@ function describeUndelivered(count: number, eventId: string | undefined): string
 function describeFailure(result: OrderResult): string | undefined {
   const { error, letters } = result;
   return error === undefined ? letters?.failure?.reason : `${isDoubtful(result) ? "unknown: " : ""}${error.detail}`;
+}
+
+function inWords(subscriptions: number): string {
+  return subscriptions === 1 ? "1 subscription" : `${subscriptions} subscriptions`;
 }
 
 /** Why nobody knows whether an order has taken effect: its answer was lost, or Ctrl-C ended the command. Undefined if that is known. */
