@@ -185,13 +185,12 @@ export class AuditedBroker implements Broker {
     return listed;
   }
 
-  /** Not audited: if this refuses a caller, the audit log already has the caller's log-in. */
   rightsOf(caller: Caller): CallerRights {
-    return this.#calls.rightsOf(caller);
+    return this.#askNow({ caller, action: "access", subject: {} }, () => this.#calls.rightsOf(caller));
   }
 
   health(caller: Caller, groupId?: string): readonly GroupHealth[] {
-    return this.#calls.health(caller, groupId);
+    return this.#askNow({ caller, action: "health", subject: { groupId } }, () => this.#calls.health(caller, groupId));
   }
 
   node(caller: Caller): NodeHealth | undefined {

@@ -112,6 +112,8 @@ it("writes each refusal, but no publish or read that succeeds", async () => {
   await expect(
     calls.getEvent({ ...caller, principal: { kind: "anonymous" } }, { eventId: "x", groupId: "1" }),
   ).rejects.toThrow();
+  expect(() => calls.health({ ...caller, principal: { kind: "anonymous" } }, "2")).toThrow();
+  expect(() => calls.rightsOf({ ...caller, principal: { kind: "anonymous" } })).toThrow();
   expect(log.lines.slice(1)).toMatchObject([
     { ...who, action: "publish", ...other, ...denied, protocol: "JSON-RPC", reason: 'not allowed: publish "b"' },
     { ...who, action: "publish", ...denied },
@@ -120,6 +122,8 @@ it("writes each refusal, but no publish or read that succeeds", async () => {
     { action: "listSubscription", ...denied },
     { action: "chain", ...denied },
     { action: "getEvent", principal: "anonymous", code: 100_701, eventId: "x", groupId: "1" },
+    { action: "health", principal: "anonymous", code: 100_701, groupId: "2" },
+    { action: "access", principal: "anonymous", code: 100_701 },
   ]);
 });
 
