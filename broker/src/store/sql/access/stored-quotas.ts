@@ -5,15 +5,14 @@ import type { Schema, SqlDatabase, SubscriptionTable } from "../schema.ts";
 /** A row that is about to be written. */
 type NewRow = Pick<SubscriptionTable, "id" | "receiver">;
 
-/** What one quota counts: stored rows, and rows that were admitted since. */
+/** What a quota counts: stored rows, and rows that were admitted since. */
 interface Tally {
-  readonly quota: StoredQuota;
   count: number;
   /** Receivers of callbacks, if the quota counts these; undefined if it counts rows. */
   readonly hosts: Set<string | null> | undefined;
 }
 
-/** Counts rows against quotas in the transaction that writes them. It holds a lock of each quota, so that the counts are exact across all nodes. */
+/** Counts rows against quotas in the transaction that writes them. It holds a lock of what each quota counts, so that the counts are exact across all nodes. */
 export class QuotaTallies {
   readonly #database: SqlDatabase;
   readonly #transaction: Transaction<Schema>;
@@ -44,10 +43,13 @@ export class QuotaTallies {
 
   /** Counts a row that is about to be written, or returns the quota that it would exceed. */
   admit(quotas: readonly StoredQuota[], { receiver }: Pick<NewRow, "receiver">): OverQuota | undefined {
-    const tallies = quotas.flatMap((quota) => this.#tallies.get(nameOf(quota)) ?? []);
-    const full = tallies.find((tally) => isFull(tally, receiver));
+    const counted = quotas.flatMap((quota) => {
+      const tally = this.#tallies.get(nameOf(quota));
+      return tally === undefined ? [] : [{ quota, tally }];
+    });
+    const full = counted.find(({ quota, tally }) => isFull(tally, quota, receiver));
     if (full !== undefined) return { status: "over-quota", quota: full.quota };
-    for (const tally of tallies) {
+    for (const { tally } of counted) {
       tally.count += 1;
       tally.hosts?.add(receiver);
     }
@@ -55,14 +57,14 @@ export class QuotaTallies {
   }
 
   async #count(quota: StoredQuota, except: string | undefined): Promise<Tally> {
-    if (quota.what === "callbackHosts") return { quota, count: 0, hosts: await this.#hosts(quota, except) };
+    if (quota.what === "callbackHosts") return { count: 0, hosts: await this.#hosts(quota, except) };
     const table = quota.what === "sessions" ? "sessions" : "subscriptions";
     const { count } = await this.#transaction
       .selectFrom(table)
       .select(({ fn }) => fn.countAll<number>().as("count"))
       .where(isCounted(this.#database, quota))
       .executeTakeFirstOrThrow();
-    return { quota, count, hosts: undefined };
+    return { count, hosts: undefined };
   }
 
   async #hosts(quota: StoredQuota, except: string | undefined): Promise<Set<string | null>> {
@@ -95,11 +97,11 @@ export function isCounted(database: Pick<SqlDatabase, "byBytes">, { of, name }: 
   return sql<boolean>`${principal} >= ${`${name}/`} and ${principal} < ${`${name}0`}`;
 }
 
-function isFull({ quota, count, hosts }: Tally, receiver: string | null): boolean {
-  return hosts === undefined ? count >= quota.max : !hosts.has(receiver) && hosts.size >= quota.max;
+function isFull({ count, hosts }: Tally, { max }: StoredQuota, receiver: string | null): boolean {
+  return hosts === undefined ? count >= max : !hosts.has(receiver) && hosts.size >= max;
 }
 
-/** The name of a quota's tally and lock. It contains the limit, because the settings of two nodes may give different limits. */
-function nameOf({ of, name, what, max }: StoredQuota): string {
-  return `${what} ${of} ${name} ${max}`;
+/** The name of a tally and its lock. Without the limit: nodes whose settings give different limits count the same rows. */
+function nameOf({ of, name, what }: StoredQuota): string {
+  return `${what} ${of} ${name}`;
 }

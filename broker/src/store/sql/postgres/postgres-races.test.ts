@@ -2,6 +2,7 @@ import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { endOfBlock, positionZero, toPosition } from "../../../domain/position.ts";
 import type { NodeId } from "../../../domain/node.ts";
+import { nothingFailed } from "../../../domain/subscription.ts";
 import type { Claim, GroupLease } from "../../../ports/coordinator.ts";
 import { parseTopicFilter } from "../../../domain/topic-filter.ts";
 import type { StoredSession } from "../../../ports/session-store.ts";
@@ -285,7 +286,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
   it("a client may have the key of a row that another node keeps for a will at that moment", async () => {
     await one.sessions.claimSession(claimOf({ key: "c", willDelayMs: 0 }));
     const quota = { of: "principal", name: "x", what: "sessions", max: 9 } as const;
-    await holdUp("select pg_advisory_xact_lock(hashtextextended('stele quota sessions principal x 9', 0))");
+    await holdUp("select pg_advisory_xact_lock(hashtextextended('stele quota sessions principal x', 0))");
     const claim = claimOf({ key: "will c", newId: idOf(2), willId: idOf(98), quotas: [quota] });
     const claiming = one.sessions.claimSession(claim);
     await waitUntilBlocked(server);
@@ -294,6 +295,19 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     await holder.query("rollback");
     expect(await claiming).toEqual({ status: "taken" });
     expect(await one.sessions.claimSession(claim)).toMatchObject({ status: "begun", dueWill: { key: "will will c" } });
+  });
+
+  it("counts the rows of an owner one after the other, even if two nodes give it different limits", async () => {
+    const quota = { of: "principal", name: "x", what: "subscriptions" } as const;
+    const insert = (store: SqlStore, max: number) =>
+      store.insertSubscription(subscriptionOf(max, { principal: "x" }), 0, [{ ...quota, max }]);
+    await holdUp("lock table subscriptions in exclusive mode");
+    const first = insert(one, 2);
+    await waitUntilBlocked(server);
+    const second = insert(other, 1);
+    await waitUntilBlocked(server, 2);
+    await holder.query("rollback");
+    expect(await Promise.all([first, second])).toMatchObject(["inserted", { status: "over-quota" }]);
   });
 
   it("taking over a subscription waits for a rollback in progress, even if the cursor need not move", async () => {
@@ -379,10 +393,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
       cursor: lastPosition,
       notifiedCount: 9,
       notifiedAt: 1,
-      failedAttempts: 0,
-      failedMs: 0,
-      failingSince: 0,
-      retryAt: 0,
+      ...nothingFailed,
     };
   }
 });
