@@ -36,30 +36,38 @@ export class EventQuery {
       const event = batch && eventsOf(batch)[place.sequence - batch.firstSequence];
       return event && { ...event, batch };
     };
-    const event = await this.#search(group, eventId, { mayFind, find });
+    const [event] = await this.#search(group, eventId, { mayFind, find });
     return { ...event, eventId: this.#options.eventIds.of(event) };
   }
 
-  /** The place of an event. Does not read dropped events from the chain. @throws BrokerError 100300 to 100304, 200208. */
-  getPlace(group: Group, eventId: string, mayFind: MayFind = () => true): Promise<EventPlace> {
+  /**
+   * The place of an event. If two topics have events with this identifier, the lower place: whoever begins there gets an event twice at most, and misses none.
+   * Does not read dropped events from the chain. @throws BrokerError 100300 to 100304, 200208.
+   */
+  async getPlace(group: Group, eventId: string, mayFind: MayFind = () => true): Promise<EventPlace> {
     const find: Find<EventPlace> = async (place) => {
       const batch = await this.#options.storeWithoutDropped.findBatch(group.id, place);
       return batch && placeIn(batch, place.sequence - batch.firstSequence);
     };
-    return this.#search(group, eventId, { mayFind, find });
+    const places = await this.#search(group, eventId, { mayFind, find });
+    return places.reduce((lowest, place) => (place.position < lowest.position ? place : lowest));
   }
 
+  /** The events with this identifier: one, or more if the names of several topics have the same digest. */
   async #search<Found extends EventPlace>(
     group: Group,
     eventId: string,
     { mayFind, find }: { readonly mayFind: MayFind; readonly find: Find<Found> },
-  ): Promise<Found> {
+  ): Promise<readonly [Found, ...Found[]]> {
     const { topicDigest, sequence, blockNumber } = parseEventId(eventId);
+    const all: Found[] = [];
     for (const topic of await this.#options.store.findTopicsByDigest(group.id, topicDigest)) {
       if (!mayFind(topic.name)) continue;
       const found = await find({ topic: topic.name, sequence });
-      if (found?.blockNumber === blockNumber) return found;
+      if (found?.blockNumber === blockNumber) all.push(found);
     }
+    const [first, ...others] = all;
+    if (first !== undefined) return [first, ...others];
     // Read the stored head: another node may have indexed more than this node has seen, or have emptied the index.
     const head = (await group.findLiveHead())?.blockNumber ?? -1;
     const vanished = await this.#options.store.findVanished(group.id, { digest: topicDigest, sequence, blockNumber });

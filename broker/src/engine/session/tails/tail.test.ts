@@ -72,6 +72,16 @@ describe("a tail begins", () => {
     expect(peer.start?.id).toBe(ids[1]);
   });
 
+  it("after the earlier of two events that have the same eventId, since their topics share its digest", async () => {
+    const topics = ["topic/50622", "topic/83634"] as const;
+    for (const topic of topics) await engine.broker.open({ topic, groupId: undefined });
+    const publishes = ["topic/83634", "a", "topic/50622"].map((topic) => engine.publish(topic, "x"));
+    const [first, , last] = await Promise.all(publishes);
+    expect(last).toBe(first);
+    const { deliveries } = await tail({ filters: ["#"], lastEventId: first });
+    expect(deliveries.map(({ event }) => event.topic)).toEqual(["a", "topic/50622"]);
+  });
+
   it("at a time", async () => {
     await engine.publish("a", "1");
     await engine.clock.advance(10_000);
