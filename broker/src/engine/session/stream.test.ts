@@ -1,7 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { BrokerError } from "@stele/wire";
 import { defaultGroupId } from "../../domain/group-id.ts";
+import type { SubscriptionId } from "../../domain/subscription.ts";
 import { createDeferred } from "../../lib/deferred.ts";
+import { withCalls } from "../../lib/with-calls.ts";
+import type { SessionStore } from "../../ports/session-store.ts";
+import type { Store } from "../../ports/store.ts";
+import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { Attachment, AttachRequest, StreamRequest } from "../broker.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
@@ -22,12 +27,19 @@ class RejectingPeer extends RecordingPeer {
 let engine: TestEngine;
 let peer: RejectingPeer;
 
-beforeEach(async () => {
-  engine = await TestEngine.start();
+beforeEach(() => start());
+afterEach(() => engine.stop());
+
+async function start(store?: Store): Promise<void> {
+  engine = await TestEngine.start(store && { store });
   await engine.broker.open({ topic: "a", groupId: undefined });
   peer = new RejectingPeer();
-});
-afterEach(() => engine.stop());
+}
+
+async function startOver(store: Store): Promise<void> {
+  await engine.stop();
+  await start(store);
+}
 
 async function attach(
   stream: Partial<StreamRequest> = {},
@@ -150,6 +162,29 @@ describe("a subscription identifier", () => {
   it("is refused for a callback subscription if a stream has it", async () => {
     await attach();
     expect(await codeOf(engine.subscribe("a", { subscriptionId }))).toBe(100108);
+  });
+
+  it("is refused for a callback subscription if a stream gets it meanwhile", async () => {
+    const memory = createMemoryStore();
+    const insertSubscription: Store["insertSubscription"] = async (...inserted) => {
+      await attach();
+      return memory.insertSubscription(...inserted);
+    };
+    await startOver(withCalls(memory, { insertSubscription }));
+    expect(await codeOf(engine.subscribe("a", { subscriptionId }))).toBe(100108);
+    expect(await engine.listSubscriptions()).toMatchObject([{ id: subscriptionId, delivery: { protocol: "STOMP" } }]);
+  });
+
+  it("is refused for a stream if a callback subscription gets it meanwhile", async () => {
+    const memory = createMemoryStore();
+    const saveSessionFilters: SessionStore["saveSessionFilters"] = async (key, change) => {
+      if (change.put.length > 0) await engine.subscribe("a", { subscriptionId });
+      return memory.sessions.saveSessionFilters(key, change);
+    };
+    await startOver(withCalls(memory, { sessions: withCalls(memory.sessions, { saveSessionFilters }) }));
+    expect(await codeOf(attach())).toBe(100108);
+    expect(await engine.listSubscriptions()).toMatchObject([{ id: subscriptionId, delivery: { kind: "webhook" } }]);
+    expect(await memory.sessions.findFilterOwner(subscriptionId as SubscriptionId)).toBeUndefined();
   });
 
   it("is listed, and unSubscribe with it ends the subscription and its connection", async () => {

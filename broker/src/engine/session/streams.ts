@@ -92,7 +92,7 @@ export class Streams {
   async #findKnown(id: SubscriptionId): Promise<SessionWithFilters | undefined> {
     const { store } = this.#parts;
     if ((await store.findSubscription(id)) === undefined) return store.sessions.findFilterOwner(id);
-    throw elsewhere(id, "the identifier belongs to a callback subscription");
+    throw ofCallback(id);
   }
 
   /** Finds the position after which a new session begins. @throws BrokerError 100300 to 100304 for an eventId. */
@@ -102,7 +102,8 @@ export class Streams {
 
   /**
    * Sets the session's filters, first in the store if the session is stored. If the session already has its filters, changes only their QoS, which depends on
-   * whether the new connection acknowledges. @throws BrokerError 100108 if another connection has begun the session with other filters meanwhile; 200300.
+   * whether the new connection acknowledges. @throws BrokerError 100108 if another connection has begun the session with other filters meanwhile, or a
+   * callback subscription has got the identifier; 200300.
    */
   async begin(session: Session, stream: Stream, generation: number): Promise<void> {
     const known = session.filterSet.all;
@@ -115,7 +116,16 @@ export class Streams {
     const saved = session.isStored ? await this.#parts.store.sessions.saveSessionFilters(session.key, change) : "saved";
     if (saved === "rolled-back") throw new BrokerError("busy", { details: "the index rolls back" });
     if (saved === "refused") throw new BrokerError("busy", { details: "another connection has the session" });
+    if (session.isStored && known.length === 0) await this.#checkStillFree(session, stream, generation);
     session.put(put);
+  }
+
+  /** Removes the filters if a callback subscription has got the identifier since {@link check}. See `checkStillFree`. @throws BrokerError 100108. */
+  async #checkStillFree(session: Session, { id, filters }: Stream, generation: number): Promise<void> {
+    const { store } = this.#parts;
+    if ((await store.findSubscription(id)) === undefined) return;
+    await store.sessions.saveSessionFilters(session.key, { put: [], removed: filters, generation });
+    throw ofCallback(id);
   }
 
   #toFilters({ id: firstId, filters, acknowledges }: Stream, session: Session): readonly StoredFilter[] {
@@ -132,6 +142,10 @@ function checkSame(id: SubscriptionId, known: readonly StoredFilter[], asked: re
   const texts = new Set(asked);
   if (known.length === texts.size && known.every(({ filter }) => texts.has(filter))) return;
   throw elsewhere(id, `the session has the filters ${quote(known.map(({ filter }) => filter).join(","))}`);
+}
+
+function ofCallback(id: SubscriptionId): BrokerError {
+  return elsewhere(id, "the identifier belongs to a callback subscription");
 }
 
 function elsewhere(id: SubscriptionId, what: string): BrokerError {

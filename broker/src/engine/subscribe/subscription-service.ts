@@ -36,6 +36,7 @@ import type { Group, Groups } from "../group.ts";
 import type { EngineLimits } from "../limits.ts";
 import type { EventQuery } from "../query/event-query.ts";
 import { isUnchanged, principalOf, toChange } from "./continued-delivery.ts";
+import { checkFree, checkStillFree } from "./free-identifier.ts";
 import type { Ownership } from "./ownership.ts";
 import { Resumption } from "./resumption.ts";
 import { SubscriptionQuota } from "./subscription-quota.ts";
@@ -248,7 +249,7 @@ export class SubscriptionService {
   async #make(id: SubscriptionId, checked: CheckedCall): Promise<boolean> {
     const { store, clock, ownership, access, history } = this.#options;
     const { group, filter, call, owner } = checked;
-    if (call.subscriptionId !== undefined) await this.#checkFree(id);
+    if (call.subscriptionId !== undefined) await checkFree(store, id);
     const now = clock.now();
     const { position, generation } = await findStartPosition(
       { ...this.#options, mayFind: this.#options.access.finderFor(checked.caller) },
@@ -276,18 +277,10 @@ export class SubscriptionService {
     const outcome = await store.insertSubscription(subscription, generation, quotas);
     if (typeof outcome === "object") throw overStoredQuota(outcome.quota);
     if (outcome !== "inserted") return false;
+    if (call.subscriptionId !== undefined) await checkStillFree(store, subscription);
     history.forget(id); // An attempt of a removed subscription, such as that of a redelivery, may have ended after the removal.
     ownership.begin(subscription);
     return true;
-  }
-
-  /** @throws BrokerError 100108 if the identifier belongs to a session. */
-  async #checkFree(id: SubscriptionId): Promise<void> {
-    const found = await this.#options.store.sessions.findFilterOwner(id);
-    if (found === undefined) return;
-    throw new BrokerError("subscriptionElsewhere", {
-      details: `the identifier belongs to a session of ${found.session.protocol}`,
-    });
   }
 
   /** The epoch of a new row: random if nodes share the store, so that a stale node cannot match a recreated row. */
