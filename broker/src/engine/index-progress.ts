@@ -50,9 +50,13 @@ export class IndexProgress {
     this.#rebuiltUpTo = Math.max(this.#rebuiltUpTo, blockNumber);
   }
 
-  /** Call it when the index has the chain's newest block: a reorg has left the chain shorter, and the blocks after it need not come again. */
+  /**
+   * Call it when the index has the chain's newest block: a reorg, or a restore of the chain, has left the chain shorter. The blocks after it need not come again,
+   * and if this node has seen only such blocks, they say nothing about the index.
+   */
   rebuildAtMostTo(blockNumber: number): void {
     this.#rebuiltUpTo = Math.min(this.#rebuiltUpTo, blockNumber);
+    if ((this.#seen[0]?.number ?? -1) > blockNumber) this.#seen = [];
     this.#endRebuilding();
   }
 

@@ -3,6 +3,7 @@ import { afterEach, expect, it } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { topicAddress } from "../../ledger/memory/memory-chain.ts";
+import type { BlockRef } from "../../ports/ledger.ts";
 import { reorganisationBlocksMax } from "../../ports/store.ts";
 import { HeldBlocks } from "../testing/held-blocks.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
@@ -28,6 +29,18 @@ function loseRollBacks(count: number): void {
     const head = await findHead(id);
     return head && { ...head, generation: head.generation - count };
   };
+}
+
+/** Makes the database lose all blocks but these, which have no entry. */
+async function loseAllBut(left: readonly BlockRef[]): Promise<void> {
+  const { store } = cluster.shared;
+  await store.rollBack(defaultGroupId, undefined);
+  const nothing = { opened: [], closed: [], batches: [], skippedSequences: [] };
+  await store.applyBlocks(
+    defaultGroupId,
+    left.map((block) => ({ ...block, ...nothing })),
+  );
+  loseRollBacks(1);
 }
 
 /** Commits an event by a transaction that no node of the cluster sent. */
@@ -80,15 +93,8 @@ it.each([0, 1])(
     for (let sealed = 0; sealed <= reorganisationBlocksMax; sealed += 1) cluster.chain.sealEmpty();
     await cluster.clock.advance(5_000);
     const release = blocks.hold();
-    await store.rollBack(defaultGroupId, undefined);
     // The node that follows rolls back a block that the chain does not have.
-    const left = [first, { number: first.number + 1, hash: "0x0" } as const].slice(0, 1 + removed);
-    const nothing = { opened: [], closed: [], batches: [], skippedSequences: [] };
-    await store.applyBlocks(
-      defaultGroupId,
-      left.map((block) => ({ ...block, ...nothing })),
-    );
-    loseRollBacks(1);
+    await loseAllBut([first, { number: first.number + 1, hash: "0x0" } as const].slice(0, 1 + removed));
     await cluster.clock.advance(5_000);
     expect(await store.listBlocks(defaultGroupId, { atMost: 2 })).toEqual([first]);
     expect(cluster.nodes.map(({ broker }) => broker.groupHealth()[0]?.ready)).toEqual([false, false]);
@@ -102,3 +108,23 @@ it.each([0, 1])(
       expect(await cluster.run(broker.getEvent({ eventId, groupId: undefined }))).toMatchObject({ eventId });
   },
 );
+
+it("nodes serve again after the database and the chain have both lost thousands of blocks, although the chain stays shorter", async () => {
+  cluster = await TestCluster.start(2);
+  const [first] = await cluster.shared.store.listBlocks(defaultGroupId, { atMost: 1 });
+  if (first === undefined) throw new Error("the index is empty");
+  for (const blocks of [1, reorganisationBlocksMax + 1]) {
+    for (let sealed = 0; sealed < blocks; sealed += 1) cluster.chain.sealEmpty();
+    await cluster.clock.advance(5_000);
+  }
+  for (const { gate } of cluster.nodes) gate.cut("refused");
+  await loseAllBut([first]);
+  cluster.chain.cutBack(first.number);
+  await cluster.clock.advance(1_000);
+  for (const { gate } of cluster.nodes) gate.heal();
+  await cluster.clock.advance(10_000);
+  for (const { broker } of cluster.nodes) {
+    expect(broker.groupHealth()).toMatchObject([{ ready: true, indexedBlock: first.number }]);
+    expect(await cluster.run(broker.exist({ topic: "a", groupId: undefined }))).toBe(false);
+  }
+});
