@@ -166,6 +166,7 @@ export class Chain implements ReadableChain {
     const check = (isFirst ? undefined : this.#indexCheck) ?? checkIndexEntries(this.#database);
     this.#indexCheck = undefined; // A check that failed cannot continue: the next step starts over.
     const step = check.next();
+    this.#checkpointWhenLarge(); // A rebuild writes many pages for each block that it reads, and there may be no new block.
     if (step.done === true) return { isMore: false, entries: 0, ...step.value };
     this.#indexCheck = check;
     return { isMore: true, entries: step.value, isDamaged: false };
