@@ -94,7 +94,7 @@ function answerWith({ id }: { readonly id: number }, answer: () => unknown): voi
   try {
     post({ kind: "result", id, result: answer() });
   } catch (error) {
-    post({ kind: "error", id, error: toErrorMessage(error) });
+    post({ kind: "error", id, error: toErrorMessage(isTransientFault(error) ? explain(data.file, error) : error) });
   }
 }
 

@@ -176,11 +176,12 @@ it("a chain starts, is read and repaired despite damage of an index entry that i
   expect(await countFound(chain)).toEqual({ ...everything, logs: logsTotal + 1 });
 });
 
-it("checkIndexEntries starts over after a step that failed, for example on a full disk", async () => {
+it("checkIndexEntries names the file and what to do if the disk is full, and then starts over", async () => {
   const copy = damaged((sqlite) => sqlite.exec("DELETE FROM places"));
   await using chain = await start(copy, { filePagesMax: 1 });
-  await expect(check(chain)).rejects.toThrow(/full/);
-  await expect(check(chain, false)).rejects.toThrow(/full/);
+  const full = `The chain file ${copy} cannot grow, the disk is full (database or disk is full). Free some space.`;
+  await expect(check(chain)).rejects.toThrow(full);
+  await expect(check(chain, false)).rejects.toThrow(full);
 });
 
 it.each([
