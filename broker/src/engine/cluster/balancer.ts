@@ -1,9 +1,11 @@
 import type { GroupId } from "../../domain/group-id.ts";
+import type { NodeId } from "../../domain/node.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Coordinator } from "../../ports/coordinator.ts";
 import type { EngineLimits } from "../limits.ts";
 import type { Member } from "./member.ts";
+import type { MemberWatch } from "./member-watch.ts";
 import { Recurrence } from "./recurrence.ts";
 import { whileMember } from "./while-member.ts";
 
@@ -13,12 +15,13 @@ const unservedMsMax = 60_000;
 export interface BalancerOptions {
   readonly coordinator: Coordinator;
   readonly member: Member;
+  readonly watch: Pick<MemberWatch, "check">;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly limits: EngineLimits;
 }
 
-/** Periodically asks the coordinator to spread subscriptions evenly over the nodes. Every node runs a balancer. */
+/** Periodically asks the coordinator to spread subscriptions evenly over the nodes, and has the watch list the nodes. Every node runs a balancer. */
 export class Balancer {
   readonly #options: BalancerOptions;
   readonly #recurrence: Recurrence;
@@ -34,7 +37,7 @@ export class Balancer {
       ...options,
       everyMs,
       restMs,
-      failed: "subscriptions not balanced, trying again",
+      failed: "nodes not listed or subscriptions not balanced, trying again",
     });
   }
 
@@ -56,11 +59,15 @@ export class Balancer {
 
   async #run(): Promise<void> {
     await whileMember(this.#options.member, this.#stopping.signal, ({ nodeId }, signal) =>
-      this.#recurrence.run(() => this.#balance(nodeId), signal),
+      this.#recurrence.run(() => this.#look(nodeId), signal),
     );
   }
 
-  async #balance(nodeId: Parameters<Coordinator["balance"]>[0]): Promise<void> {
+  async #look(nodeId: NodeId): Promise<void> {
+    await Promise.all([this.#balance(nodeId), this.#options.watch.check(nodeId)]);
+  }
+
+  async #balance(nodeId: NodeId): Promise<void> {
     const { coordinator, logger } = this.#options;
     const { assigned, requested, unserved } = await coordinator.balance(nodeId);
     if (unserved !== undefined) this.#warn(unserved);

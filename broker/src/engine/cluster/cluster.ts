@@ -21,14 +21,13 @@ export class Cluster {
     this.deliveries = new Deliveries(own);
     this.claims = new Claims({ ...own, deliveries: this.deliveries });
     this.watch = new MemberWatch(own);
-    this.#balancer = new Balancer(own);
+    this.#balancer = new Balancer({ ...own, watch: this.watch });
   }
 
   /** Call it after the store has started and before any delivery. */
   start(): void {
     this.deliveries.start();
     this.#balancer.start();
-    this.watch.start();
     this.member.start();
   }
 
@@ -45,7 +44,6 @@ export class Cluster {
 
   async stop(signal: AbortSignal): Promise<void> {
     this.#balancer.stop();
-    this.watch.stop();
     await this.member.stop(signal);
   }
 

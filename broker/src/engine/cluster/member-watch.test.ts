@@ -1,10 +1,8 @@
 import { expect, it } from "vitest";
 import type { NodeId } from "../../domain/node.ts";
-import { silentLogger } from "../../lib/logger.ts";
 import type { Hint } from "../../ports/coordinator.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { createMemoryCluster } from "../../store/memory/memory-cluster.ts";
-import { defaultEngineLimits } from "../limits.ts";
 import { MemberWatch } from "./member-watch.ts";
 
 const lastsMs = 3_600_000;
@@ -22,34 +20,25 @@ it("notes once that a node left while the watch was listing the nodes", async ()
     await new Promise<void>((resolve) => void clock.after(answerMs, resolve));
     return nodes;
   };
-  const membership = { nodeId: own, isLive: () => true, ended: new AbortController().signal };
-  const member = {
-    membership: (signal: AbortSignal) => Promise.resolve(signal.aborted ? undefined : membership),
-    onHint: (listener: (hint: Hint) => void) => {
-      hear = listener;
-      return () => {};
-    },
+  const onHint = (listener: (hint: Hint) => void) => {
+    hear = listener;
+    return () => {};
   };
   const slow = { listNodes, listLeases: () => coordinator.listLeases() };
-  const watch = new MemberWatch({
-    coordinator: slow,
-    member,
-    clock,
-    logger: silentLogger,
-    limits: defaultEngineLimits,
-  });
-  watch.start();
+  const watch = new MemberWatch({ coordinator: slow, member: { onHint }, clock });
+  const first = watch.check(own);
   await clock.advance(1_000);
+  await first;
   answerMs = 500;
-  hear?.({ kind: "nodes" });
+  const second = watch.check(own);
   await clock.advance(100);
   await coordinator.leave(other);
   await clock.advance(60_000);
+  await second;
   const changes = watch.history.list().map(({ what, node }) => [what, node]);
   expect(changes).toEqual([
     ["left", "other:1"],
     ["joined", "own:1"],
   ]);
-  watch.stop();
   await end();
 });

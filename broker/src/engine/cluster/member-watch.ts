@@ -1,28 +1,20 @@
 import type { GroupId } from "../../domain/group-id.ts";
 import type { NodeId } from "../../domain/node.ts";
-import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Coordinator, Departure, Hint, TakeOver } from "../../ports/coordinator.ts";
-import type { EngineLimits } from "../limits.ts";
 import { MemberHistory } from "../member-history.ts";
 import type { Member } from "./member.ts";
-import { Recurrence } from "./recurrence.ts";
-import { whileMember } from "./while-member.ts";
 
 export interface MemberWatchOptions {
   readonly coordinator: Pick<Coordinator, "listNodes" | "listLeases">;
-  readonly member: Member;
+  readonly member: Pick<Member, "onHint">;
   readonly clock: Clock;
-  readonly logger: Logger;
-  readonly limits: EngineLimits;
 }
 
 /** Records which nodes join and leave, and what they take over from one another. */
 export class MemberWatch {
   readonly history: MemberHistory;
   readonly #options: MemberWatchOptions;
-  readonly #recurrence: Recurrence;
-  readonly #stopping = new AbortController();
   /** The newest holder of each lease. */
   readonly #holders = new Map<GroupId, NodeId>();
   /**
@@ -30,37 +22,15 @@ export class MemberWatch {
    * joined earlier.
    */
   #members: Set<NodeId> | undefined;
-  #unlisten = (): void => {};
 
   constructor(options: MemberWatchOptions) {
     this.#options = options;
     this.history = new MemberHistory(options.clock);
-    const { balanceEveryMs: everyMs, claimPollMs: restMs } = options.limits;
-    this.#recurrence = new Recurrence({
-      ...options,
-      everyMs,
-      restMs,
-      failed: "could not list the nodes of the cluster; trying again",
-    });
+    options.member.onHint((hint) => this.#hear(hint));
   }
 
-  start(): void {
-    this.#unlisten = this.#options.member.onHint((hint) => this.#hear(hint));
-    void this.#run();
-  }
-
-  stop(): void {
-    this.#unlisten();
-    this.#stopping.abort();
-  }
-
-  async #run(): Promise<void> {
-    await whileMember(this.#options.member, this.#stopping.signal, ({ nodeId }, signal) =>
-      this.#recurrence.run(() => this.#check(nodeId), signal),
-    );
-  }
-
-  async #check(own: NodeId): Promise<void> {
+  /** Lists the nodes and notes the changes. Make one call at a time. */
+  async check(own: NodeId): Promise<void> {
     const { coordinator } = this.#options;
     if (this.#members === undefined) this.#learn(await coordinator.listLeases());
     // A node that ended during the call may still be in the answer.
@@ -81,7 +51,6 @@ export class MemberWatch {
   }
 
   #hear(hint: Hint): void {
-    if (hint.kind === "nodes") this.#recurrence.ask();
     if (hint.kind === "gone") this.#onGone(hint);
     if (hint.kind === "taken") this.#onTaken(hint);
   }
