@@ -246,7 +246,7 @@ export class EvmLedger implements Ledger {
   }
 
   async #settledOwn(signal: AbortSignal): Promise<number | undefined> {
-    const isSettled = await this.#started().sender.settlement.wait(signal);
+    const isSettled = await this.#started().sender.settle(signal);
     return isSettled ? this.finalBlockNumber(signal) : undefined;
   }
 

@@ -1,5 +1,6 @@
 import { BrokerError } from "@stele/wire";
 import { allowManyListeners } from "../../../lib/cancellation.ts";
+import { pause } from "../../../lib/pause.ts";
 import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
 import { toRpcFailure } from "../endpoint/rpc-failure.ts";
 import type { Round } from "../read/block-reader.ts";
@@ -9,7 +10,6 @@ import type { JournalWriter } from "./journal-writer.ts";
 import { Nonces } from "./nonces.ts";
 import { Overseer, type OverseerOptions } from "./overseer.ts";
 import { PendingTransaction } from "./pending-transaction.ts";
-import { Settlement } from "./settlement.ts";
 import { TransactionQueue } from "./transaction-queue.ts";
 import {
   type Inclusion,
@@ -27,6 +27,8 @@ import { Transmitter } from "./transmitter.ts";
 /** How long an endpoint is retried before transactions that it certainly lacks are withdrawn, in milliseconds. */
 const reachWithinMs = 5000;
 const retryMs = 200;
+/** Pause between two checks whether the open transactions are settled, in milliseconds. */
+const settleLookMs = 50;
 /** Upper bound on the signed transactions that no known block contains; further ones wait. */
 const inFlightMax = 256;
 
@@ -64,7 +66,6 @@ export class TransactionSender {
   readonly #recovery: JournalRecovery;
   readonly #transmitter: Transmitter;
   readonly #overseer: Overseer;
-  readonly settlement: Settlement;
   readonly trouble: TransactionTrouble;
   readonly #nonceTrouble: ReportedTrouble;
   /** Transactions whose next send is scheduled: the overseer's sends fail too, and must not each begin a series of retries. */
@@ -76,22 +77,21 @@ export class TransactionSender {
   #isStopped = false;
   #isEnded = false;
 
-  /** Number of transactions that are not final yet, including those that wait for a nonce. */
-  get unfinished(): number {
-    return this.#inFlight.size + this.#queue.all().length;
-  }
-
   constructor(options: TransactionSenderOptions) {
     this.#options = options;
     this.#nonceTrouble = new ReportedTrouble(options.logger, "nonce not read, trying again", "nonce read again");
     const inFlight = this.#inFlight;
     const dispatch = (pending: PendingTransaction, event: TransactionEvent): void => this.#dispatch(pending, event);
     this.#recovery = new JournalRecovery({ ...options, adopt: (pending) => this.#adopt(pending) });
-    this.settlement = new Settlement({ ...options, inFlight, queue: this.#queue, recovery: this.#recovery });
     this.trouble = new TransactionTrouble({ ...options, inFlight });
     this.#transmitter = new Transmitter({ ...options, inFlight, dispatch });
     const onGap = (nonces: readonly number[]): void => this.#fillGap(nonces);
     this.#overseer = new Overseer({ ...options, inFlight, transmitter: this.#transmitter, dispatch, onGap });
+  }
+
+  /** Number of transactions that are not final yet, including those that wait for a nonce. */
+  get unfinished(): number {
+    return this.#all().length;
   }
 
   /** Resumes the transactions that an earlier run left in the journal. */
@@ -105,7 +105,7 @@ export class TransactionSender {
    */
   async stop(signal?: AbortSignal): Promise<void> {
     this.#isStopped = true;
-    const waited = [...this.#queue.all(), ...this.#inFlight.all()].filter(({ state }) => !state.isAnswered);
+    const waited = this.#all().filter(({ state }) => !state.isAnswered);
     const expireAll = (): void => {
       for (const pending of waited) this.#expire(pending);
     };
@@ -136,6 +136,15 @@ export class TransactionSender {
     return pending.outcome;
   }
 
+  /** True once each transaction requested before the call is final or can never be included; false if `signal` aborts first. */
+  async settle(signal: AbortSignal): Promise<boolean> {
+    const { clock } = this.#options;
+    while (this.#recovery.isBringingBack && !signal.aborted) await pause(clock, settleLookMs, signal);
+    const open = this.#all();
+    while (open.some(({ state }) => !state.isDone) && !signal.aborted) await pause(clock, settleLookMs, signal);
+    return !signal.aborted;
+  }
+
   /** Call it with the logs of new final blocks. */
   onRound(round: Pick<Round, "logs">): void {
     this.#overseer.onRound(round);
@@ -146,6 +155,10 @@ export class TransactionSender {
   onReorganised(blockNumber: number): void {
     this.#overseer.onReorganised(blockNumber);
     this.#recovery.onReorganised(blockNumber);
+  }
+
+  #all(): readonly PendingTransaction[] {
+    return [...this.#queue.all(), ...this.#inFlight.all()];
   }
 
   #create(state: TransactionState): PendingTransaction {
