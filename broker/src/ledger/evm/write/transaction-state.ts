@@ -79,7 +79,6 @@ export interface TransactionState {
   readonly isBusy: boolean;
   /** A block that contains it and that is not final yet. */
   readonly seenIn: number | undefined;
-  readonly logs: readonly ContractLog[];
   /** Why an endpoint refused it last. */
   readonly refusal: RpcFailure | undefined;
   /** Number of refusals since a version was signed or accepted, or since the last check. */
@@ -110,7 +109,6 @@ export function newTransaction(account: Address, request: TransactionRequest): T
     takenHash: undefined,
     isBusy: false,
     seenIn: undefined,
-    logs: [],
     refusal: undefined,
     refusedInRow: 0,
     failedSends: 0,

@@ -296,16 +296,13 @@ function onSeen(
   return isDeep && state.isAnswered ? step({ ...seen, isDone: true }, ...leave(state)) : step(seen);
 }
 
-function onLogged(state: TransactionState, { logs: added }: { readonly logs: readonly ContractLog[] }): Step {
-  const logs = [...state.logs, ...added];
+/** A round has whole blocks. If a chain node left out some of the logs, the transaction's receipt has them. */
+function onLogged(state: TransactionState, { logs }: { readonly logs: readonly ContractLog[] }): Step {
   const [first] = logs;
   const { logsExpected } = state.request;
   const isComplete = first !== undefined && (logsExpected === undefined || logsExpected === logs.length);
-  if (!isComplete) return step({ ...state, logs });
-  return step(
-    { ...state, logs, isDone: true },
-    { kind: "resolve", inclusion: { blockNumber: first.blockNumber, logs } },
-  );
+  if (!isComplete) return step(state);
+  return step({ ...state, isDone: true }, { kind: "resolve", inclusion: { blockNumber: first.blockNumber, logs } });
 }
 
 /** Handles a transaction that ran out of gas or that the registry rejected: it changed nothing on the chain. */
@@ -351,9 +348,8 @@ function onEstimated(
 }
 
 function onRolledBack(state: TransactionState, { blockNumber }: { readonly blockNumber: number }): Step {
-  const logs = state.logs.filter((log) => log.blockNumber <= blockNumber);
   const isLost = state.seenIn !== undefined && state.seenIn > blockNumber;
-  return isLost ? step({ ...state, logs, seenIn: undefined }, { kind: "look-up" }) : step({ ...state, logs });
+  return isLost ? step({ ...state, seenIn: undefined }, { kind: "look-up" }) : step(state);
 }
 
 function onExpired(state: TransactionState): Step {
@@ -383,7 +379,6 @@ function unsigned(state: TransactionState): TransactionState {
     reach: "nowhere",
     takenHash: undefined,
     seenIn: undefined,
-    logs: [],
     refusal: undefined,
     failedSends: 0,
   };
