@@ -34,8 +34,6 @@ export interface WatcherOptions {
  */
 export class Watcher {
   readonly #options: WatcherOptions;
-  /** Whether the database lost a part of the index, and this is not logged yet. */
-  #hasLost = false;
 
   constructor(options: WatcherOptions) {
     this.#options = options;
@@ -113,9 +111,7 @@ export class Watcher {
    */
   #hasRolledBack(head: IndexHead | undefined): boolean {
     const { progress, restarter } = this.#options;
-    if (restarter.isDue || generationOf(head) !== progress.generation) return true;
-    this.#hasLost ||= numberOf(head) < progress.blockNumber;
-    return this.#hasLost;
+    return restarter.isDue || generationOf(head) !== progress.generation || numberOf(head) < progress.blockNumber;
   }
 
   /** Reads the batches after the progress, up to the head or to the last block that fits into the page. */
@@ -142,21 +138,15 @@ export class Watcher {
   }
 
   async #restart(): Promise<IndexHead | undefined> {
-    const { restarter, progress } = this.#options;
-    const { generation } = progress;
+    const { restarter, progress, logger, health } = this.#options;
+    const { generation, blockNumber } = progress;
     const head = await restarter.restart();
-    this.#report(head, { isSame: generationOf(head) === generation });
-    return head;
-  }
-
-  #report(head: IndexHead | undefined, { isSame }: { readonly isSame: boolean }): void {
-    const { logger, health } = this.#options;
     const place = { blockNumber: numberOf(head), generation: generationOf(head) };
-    if (isSame && !this.#hasLost) {
+    const isSame = place.generation === generation;
+    if (isSame && place.blockNumber >= blockNumber) {
       logger.info("readers restarted after a failed rollback", place);
-      return;
+      return head;
     }
-    this.#hasLost = false;
     logger.warn("index rolled back", place);
     // The node that rolled back knows why. Its log says so.
     health.warn(
@@ -164,6 +154,7 @@ export class Watcher {
         ? "the database lost a part of the index"
         : "the chain took back blocks that were final, or another node read blocks again because the index lacked them, lacked their events or was damaged",
     );
+    return head;
   }
 }
 
