@@ -33,6 +33,11 @@ class Endpoint implements EvmProvider {
     this.#listener?.(this.#block());
   }
 
+  /** Says that heads may have been missed. */
+  renew(): void {
+    this.#listener?.(undefined);
+  }
+
   async request({ method }: { readonly method: string }): Promise<unknown> {
     this.polls += method === "eth_getBlockByNumber" ? 1 : 0;
     if (method === "eth_getBlockByNumber" && this.headError !== undefined) throw this.headError;
@@ -68,21 +73,36 @@ describe("HeadWatcher", () => {
 
   it("does not poll while the endpoint notifies", async () => {
     await start();
-    endpoint.notify(2);
-    await clock.advance(10 * pollMs);
-    expect(heads).toEqual([1, 2]);
+    for (const head of [2, 3, 4]) {
+      endpoint.notify(head);
+      await clock.advance(4 * pollMs);
+    }
+    expect(heads).toEqual([1, 2, 3, 4]);
     expect(endpoint.polls).toBe(0);
   });
 
-  it("polls while no endpoint serves the subscription, and stops once one does", async () => {
+  it("polls every 5 s while the endpoint does not notify although it has the subscription", async () => {
+    await start();
+    endpoint.head = 2;
+    await clock.advance(4 * pollMs);
+    expect(heads).toEqual([1]);
+    await clock.advance(6 * pollMs);
+    expect(heads).toEqual([1, 2, 2]);
+  });
+
+  it("polls while no endpoint serves the subscription, and once when one has it again", async () => {
     await start();
     endpoint.isAttached = false;
     endpoint.head = 3;
     await clock.advance(2 * pollMs);
     expect(heads).toEqual([1, 3, 3]);
     endpoint.isAttached = true;
-    await clock.advance(10 * pollMs);
-    expect(endpoint.polls).toBe(2);
+    endpoint.head = 4;
+    endpoint.renew();
+    await clock.settle();
+    expect(heads).toEqual([1, 3, 3, 4]);
+    await clock.advance(4 * pollMs);
+    expect(endpoint.polls).toBe(3);
   });
 
   it("names the highest block, and after a call of forget the highest one since then", async () => {

@@ -6,6 +6,9 @@ import { isUnanswered, toRpcFailure } from "../endpoint/rpc-failure.ts";
 import type { PushedBlocks } from "./pushed-blocks.ts";
 import { StalledReading } from "./stalled-reading.ts";
 
+/** How long an endpoint that notifies may be silent until its newest block is polled, in milliseconds: it may have stopped to notify. */
+const silentMs = 5_000;
+
 export interface HeadWatcherOptions {
   readonly rpc: Rpc;
   /** Receives the blocks that the embedded chain pushes. */
@@ -16,11 +19,13 @@ export interface HeadWatcherOptions {
   readonly pollMs: number;
 }
 
-/** The one source of heads: blocks that the embedded chain pushes, a subscription while the endpoint in use notifies, otherwise polling. */
+/** The one source of heads: blocks that the embedded chain pushes, a subscription while an endpoint notifies, otherwise polling. A head may come twice. */
 export class HeadWatcher {
   readonly #options: HeadWatcherOptions;
   #latest: Header | undefined;
   #last: Header | undefined;
+  /** When the endpoint named that block, on the monotonic clock. */
+  #namedAt = Number.NEGATIVE_INFINITY;
   readonly #stall: StalledReading;
   /** Whether the last request for the newest block failed. */
   #isFailing = false;
@@ -122,6 +127,7 @@ export class HeadWatcher {
   }
 
   #onNotified(head: unknown): void {
+    if (head === undefined) return this.poke();
     try {
       this.#take(readHeader(head));
     } catch (error) {
@@ -135,14 +141,17 @@ export class HeadWatcher {
     this.#isFailing = false;
     this.#stall.done();
     this.#last = head;
+    this.#namedAt = this.#options.clock.monotonic();
     if (this.#latest === undefined || head.number >= this.#latest.number) this.#latest = head;
     for (const listener of this.#listeners) listener(head);
   }
 
   #schedule(): void {
     if (this.#stopped) return;
-    this.#cancelPoll = this.#options.clock.after(this.#options.pollMs, () => {
-      if (this.isPolling || this.#isFailing) this.poke();
+    const { clock, pollMs } = this.#options;
+    this.#cancelPoll = clock.after(this.isPolling ? pollMs : Math.min(pollMs, silentMs), () => {
+      const isSilent = clock.monotonic() - this.#namedAt >= silentMs;
+      if (this.isPolling || this.#isFailing || isSilent) this.poke();
       this.#schedule();
     });
   }
