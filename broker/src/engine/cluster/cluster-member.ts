@@ -49,7 +49,6 @@ export class ClusterMember implements Member {
   readonly #joined = new Wakeup();
   #current: LiveMembership | undefined;
   #isDraining = false;
-  #isRetrying = false;
   #unlisten: (() => Promise<void>) | undefined;
   #running: Promise<void> = Promise.resolve();
   /** Settles when the last join that this node gave up is undone. Never rejects. */
@@ -237,13 +236,10 @@ export class ClusterMember implements Member {
     }
   }
 
-  /** Retries soon, one retry at a time, so that a short outage of the coordinator does not cost the membership. */
+  /** Retries soon, so that a short outage of the coordinator does not cost the membership. The end of the membership ends the retries. */
   async #renewAgain(membership: LiveMembership, error: unknown): Promise<void> {
     this.#renewing.failed(error);
-    if (this.#isRetrying) return;
-    this.#isRetrying = true;
     await pause(this.#options.clock, this.#options.limits.membershipMs / 12, membership.ended);
-    this.#isRetrying = false;
     if (membership.isLive()) await this.#renew(membership);
   }
 
