@@ -331,7 +331,7 @@ class Engine implements RunningBroker {
     const { chainDamage, indexDamage } = group;
     const own = { groupId: group.id, logger: this.#loggerOf(group.id), chainDamage, indexDamage };
     const kept = { ...this.#options, ...own, store: this.#options.storeWithoutDropped, ledger: group.ledger };
-    const isDue = (): boolean => roles.role.isFollowing;
+    const isDue = (): boolean => roles.role.epoch !== undefined;
     return new GroupLife({
       ...this.#options,
       ...roles,

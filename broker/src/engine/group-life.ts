@@ -64,7 +64,7 @@ export class GroupLife {
 
   /** Whether this node writes the group's index. */
   get isFollowing(): boolean {
-    return this.#parts.role.isFollowing;
+    return this.#parts.role.epoch !== undefined;
   }
 
   /** Whether the group's chain is in this process. If its start fails, a retry would not help. */
@@ -99,7 +99,7 @@ export class GroupLife {
   }
 
   health(): GroupHealth {
-    const { group, chainDamage, retention, role, countSubscriptions } = this.#parts;
+    const { group, chainDamage, retention, countSubscriptions } = this.#parts;
     const { indexHealth } = group;
     const ofProcess = this.#parts.processTrouble?.();
     const ofDelivery = (): string | undefined => this.#parts.troubles.reasonOf(group.id);
@@ -108,7 +108,7 @@ export class GroupLife {
     const { headBlock, facts, warning, transactionFailure } = group.ledger.view();
     const ofReaders = this.#parts.troubles.warningOf(group.id);
     // Only the node that writes the index scrubs it and drops old copies: another one does not notice the end of the trouble.
-    const ofUpkeep = role.isFollowing ? [group.indexDamage.warning, retention.warning] : [];
+    const ofUpkeep = this.isFollowing ? [group.indexDamage.warning, retention.warning] : [];
     const warnings = [
       transactionFailure,
       warning,
@@ -124,7 +124,7 @@ export class GroupLife {
       reason,
       warning: joinTexts(warnings),
       ...(transactionFailure !== undefined && { transactionFailure }),
-      role: role.isFollowing ? "follows" : "watches",
+      role: this.isFollowing ? "follows" : "watches",
       subscriptions: countSubscriptions(),
       indexedBlock: group.progress.blockNumber,
       headBlock,

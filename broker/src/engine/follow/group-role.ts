@@ -48,12 +48,8 @@ export class GroupRole implements Role {
   }
 
   /** Also checks the membership: if the process stood still, another node may have taken the lease although the term has not ended here. */
-  get isFollowing(): boolean {
-    return this.#term?.membership.isLive() === true;
-  }
-
   get epoch(): number | undefined {
-    return this.isFollowing ? this.#term?.lease.epoch : undefined;
+    return this.#term?.membership.isLive() === true ? this.#term.lease.epoch : undefined;
   }
 
   async start(signal: AbortSignal): Promise<void> {

@@ -13,7 +13,6 @@ export interface LoneRoleOptions extends FollowerOptions {
 
 /** The role of a single node: it follows the chain, and retries after each failure. */
 export class LoneRole implements Role {
-  readonly isFollowing = true;
   readonly epoch = 0;
   readonly #options: LoneRoleOptions;
   readonly #follower: Follower;

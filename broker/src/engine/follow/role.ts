@@ -3,9 +3,7 @@ import { findFinal, type FinalOptions } from "./stall-detector.ts";
 
 /** How a node keeps up with a group's index: it writes the index, or reads what another node writes. */
 export interface Role {
-  /** Whether this node writes the index now. */
-  readonly isFollowing: boolean;
-  /** Another number each time this node begins to write the index; undefined while it does not. */
+  /** Defined while this node writes the index: another number each time it begins to. */
   readonly epoch: number | undefined;
   /**
    * Call it after ledger and store have started. Waits until the index contains every block that was final at the time of the call, or `signal` aborts.
