@@ -3,6 +3,7 @@ import type { Address } from "../../../domain/topic.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { pause } from "../../../lib/pause.ts";
 import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
+import { SharedCalls } from "../../../lib/shared-calls.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { WriterSet } from "../../../ports/group-records.ts";
 import type { BlockTracker } from "../read/block-tracker.ts";
@@ -49,7 +50,8 @@ export class OwnWriters {
   /** Known members. Of these, only this account is checked again. */
   readonly #members = new Set<Address>();
   #set: WriterSet | undefined;
-  #settling: Promise<WriterSet> | undefined;
+  /** Concurrent calls find or create the set once. */
+  readonly #settling = new SharedCalls<"set", WriterSet>();
   #watching: Promise<void> | undefined;
   #warning: string | undefined;
 
@@ -86,22 +88,13 @@ export class OwnWriters {
    * @throws BrokerError 100113 if this account is not a member, 200205 if the chain is behind; RpcFailure; otherwise as RegistryTransactions does.
    */
   async forOpening(): Promise<number> {
-    const set = await this.#settle();
+    const set = await this.#settling.run("set", () => this.#findOrCreate());
     await this.#checkOwn(set);
     if (this.#warning !== undefined) throw new BrokerError("writerRefused", { details: this.#warning });
     return set.number;
   }
 
-  /** Finds or creates the set, once for concurrent calls. Two nodes that create a set at once use the one that is remembered first. */
-  async #settle(): Promise<WriterSet> {
-    this.#settling ??= this.#findOrCreate();
-    try {
-      return await this.#settling;
-    } finally {
-      this.#settling = undefined;
-    }
-  }
-
+  /** Two nodes that create a set at once use the one that is remembered first. */
   async #findOrCreate(): Promise<WriterSet> {
     const { memory, logger, account } = this.#options;
     if (this.#set !== undefined && (await this.#isThere(this.#set))) return this.#set;
