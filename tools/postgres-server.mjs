@@ -14,6 +14,7 @@ const user = "stele";
 const binaries = findBinaries();
 const isRequired = process.env.CHECKS_POSTGRES === "required";
 const running = new Map();
+let template;
 // An interrupted run must leave no server behind.
 process.on("exit", () => {
   for (const [child, folder] of running) {
@@ -30,20 +31,43 @@ export function titleOf(title) {
 
 export async function startPostgres({ settings = [], port = portDefault, prepareData = () => {} } = {}) {
   if (binaries === undefined) throw new Error("PostgreSQL is not installed: neither initdb nor postgres was found");
-  const folder = mkdtempSync(join(tmpdir(), "stele-postgres-"));
   const owner = findOwner();
-  if (owner !== undefined) chownSync(folder, owner.uid, owner.gid);
+  const folder = makeFolder("stele-postgres-", owner);
   const spawnOptions = { ...owner, cwd: folder, env: { ...process.env, LC_ALL: "C" } };
   const data = join(folder, "data");
-  const args = ["--no-sync", "--encoding=UTF8", "--locale=C", `--username=${user}`, "--auth=trust", "-D", data];
-  const made = spawnSync(join(binaries, "initdb"), args, { ...spawnOptions, encoding: "utf8" });
-  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
+  copyTemplate(data, { owner, spawnOptions });
   prepareData(data);
   const start = async () =>
     startProcess(join(binaries, "postgres"), { args: [`port=${port}`, ...settings], folder, spawnOptions });
   const server = new Server({ folder, port, start });
   await server.resume();
   return server;
+}
+
+/** The data folder of a new server: `initdb` takes most of the processor time of a start, so it runs once for all servers of this process. */
+function copyTemplate(data, { owner, spawnOptions }) {
+  template ??= makeTemplate({ owner, spawnOptions });
+  // As the owner, since PostgreSQL refuses the data folder of another user, and with the mode of each file.
+  run("cp", ["-a", join(template, "data"), data], spawnOptions);
+}
+
+function makeTemplate({ owner, spawnOptions }) {
+  const folder = makeFolder("stele-postgres-template-", owner);
+  process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+  const args = ["--no-sync", "--encoding=UTF8", "--locale=C", `--username=${user}`, "--auth=trust"];
+  run(join(binaries, "initdb"), [...args, "-D", join(folder, "data")], { ...spawnOptions, cwd: folder });
+  return folder;
+}
+
+function makeFolder(prefix, owner) {
+  const folder = mkdtempSync(join(tmpdir(), prefix));
+  if (owner !== undefined) chownSync(folder, owner.uid, owner.gid);
+  return folder;
+}
+
+function run(program, args, options) {
+  const { status, stderr, error } = spawnSync(program, args, { ...options, encoding: "utf8" });
+  if (status !== 0) throw new Error(`${program} failed: ${stderr}`, { cause: error });
 }
 
 class Server {
