@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { take } from "../../harness/client.ts";
 import { apiNames, apiOver } from "../../harness/apis.ts";
 import { useReceivers } from "../../harness/use.ts";
-import type { RunningWorld, World } from "../../harness/world.ts";
+import { embeddedWorld, type RunningWorld, type World } from "../../harness/world.ts";
 
 /** All characters that a topic name may have (INTERFACE.md, Topic name). */
 const allowed = Array.from({ length: 128 - 32 + 1 }, (_, index) => String.fromCharCode(32 + index)).filter(
@@ -29,6 +29,15 @@ const names = [
   ["all allowed characters, second half", allowed.slice(48).join("")],
 ] as const;
 
+/**
+ * The names that an API sends in a world. Gateways know no chain, and chains know no API: so one world tries each name by each API, and the others
+ * try each name by one API.
+ */
+function namesOf(world: World, apiName: string): readonly (readonly [string, string])[] {
+  if (world === embeddedWorld) return names;
+  return names.filter((_, index) => apiNames[index % apiNames.length] === apiName);
+}
+
 /** Topic names and content of every kind, written and read back (INTERFACE.md, Topic name, Event; REST rule 4). */
 export function describeNamesAndContent(world: World, running: () => RunningWorld): void {
   describe(`names and content on the ${world.name}`, () => {
@@ -37,7 +46,7 @@ export function describeNamesAndContent(world: World, running: () => RunningWorl
 
     // Transports run one after another, because they use the same topics.
     describe.each(apiNames)("by %s", (apiName) => {
-      test.each(names)(
+      test.each(namesOf(world, apiName))(
         "a topic name with %s comes back unchanged from every operation and in the callback",
         async (_what, topic) => {
           const api = apiOver(running().client.http, apiName);
