@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { cpSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startBroker } from "../harness/broker-process.ts";
 import { Client } from "../harness/client.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
@@ -9,6 +9,16 @@ import { until } from "../harness/until.ts";
 
 const topic = "lost/a";
 const gone = /^stele: \S+(chain|store)\.sqlite was moved, deleted or replaced while the broker had it open/m;
+
+/** Data folders that two brokers filled before they were killed. Tests run brokers on copies. */
+const filled = createTempFolder();
+const [own, another] = [join(filled.path, "own"), join(filled.path, "another")];
+let eventOfAnother = "";
+beforeAll(async () => {
+  await fillAndKill(own);
+  eventOfAnother = await fillAndKill(another);
+});
+afterAll(() => filled[Symbol.dispose]());
 
 describe("a data folder that is moved or deleted while the broker runs", () => {
   it("the broker ends and says so; moved back, the folder has every acknowledged event", async () => {
@@ -29,7 +39,7 @@ describe("a data folder that is moved or deleted while the broker runs", () => {
   it("a broker that is to write its first block afterwards ends with the exit code of a lost folder", async () => {
     using folder = createTempFolder();
     const [dataDir, away] = [join(folder.path, "data"), join(folder.path, "away")];
-    await fillAndKill(dataDir);
+    cpSync(own, dataDir, { recursive: true });
     await using broker = await startBroker({ dataDir, env: { STELE_SHUTDOWN_DEADLINE_MS: "1000" } });
     await using client = new Client(broker.url);
     renameSync(dataDir, away);
@@ -51,8 +61,8 @@ describe("a data folder that is moved or deleted while the broker runs", () => {
     async (how, coordination) => {
       using folder = createTempFolder();
       const [dataDir, away, other] = [join(folder.path, "data"), join(folder.path, "away"), join(folder.path, "other")];
-      const event = await fillAndKill(other);
-      if (how === "is to write a block") await fillAndKill(dataDir);
+      cpSync(another, other, { recursive: true });
+      if (how === "is to write a block") cpSync(own, dataDir, { recursive: true });
       const before = readAll(other);
       const env = {
         STELE_COORDINATION: coordination,
@@ -74,7 +84,7 @@ describe("a data folder that is moved or deleted while the broker runs", () => {
       expect(readAll(dataDir)).toEqual(before);
       await using again = await startBroker({ dataDir });
       await using client2 = new Client(again.url);
-      expect(await client2.getEvent(event)).toMatchObject({ topic });
+      expect(await client2.getEvent(eventOfAnother)).toMatchObject({ topic });
     },
   );
 });
