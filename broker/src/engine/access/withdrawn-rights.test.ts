@@ -91,7 +91,10 @@ it("a client that is always behind keeps no room for an event that it may no lon
   second.session.wake();
   await engine.clock.settle();
   expect(topicsOf(peer)).toEqual(["b"]);
-  const counts = (await engine.listSubscriptions()).map(({ filter, notifyingCount }) => [String(filter), notifyingCount]);
+  const counts = (await engine.listSubscriptions()).map(({ filter, notifyingCount }) => [
+    String(filter),
+    notifyingCount,
+  ]);
   expect(Object.fromEntries(counts)).toEqual({ a: 0, b: 3 });
 });
 
