@@ -69,3 +69,15 @@ it("never forgets the oldest block that it saw, although the index is rolled bac
   progress.forgetSeen(3);
   expect(progress.seen.map(({ number }) => number)).toEqual([7]);
 });
+
+it("counts as being rebuilt until it sees the index anew if the chain ends before every block that it saw", () => {
+  const progress = new IndexProgress();
+  for (const number of [900, 901]) progress.saw({ number, hash: `0x${number}` });
+  progress.rebuildTo(901);
+  progress.advanceTo(10);
+  progress.rebuildAtMostTo(10);
+  expect([progress.isOutdated, progress.isRebuilding]).toEqual([true, true]);
+  const blocks = [9, 10].map((number) => ({ number, hash: `0x${number}` }) as const);
+  progress.seeAnew(blocks);
+  expect([progress.isOutdated, progress.isRebuilding, progress.seen]).toEqual([false, false, blocks]);
+});

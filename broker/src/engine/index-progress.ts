@@ -16,6 +16,7 @@ export class IndexProgress {
   #rebuiltUpTo = -1;
   #waiters: Waiter[] = [];
   #seen: BlockRef[] = [];
+  #isOutdated = false;
 
   /** The newest indexed block; -1 before the first. */
   get blockNumber(): number {
@@ -45,19 +46,32 @@ export class IndexProgress {
     return this.#blockNumber < this.#rebuiltUpTo;
   }
 
+  /**
+   * Whether the chain ends before every block that this node has seen in the index, as after a restore of the database and the chain. Then the seen blocks say
+   * nothing about the index, and the readers must restart from its end. Until then the index counts as being rebuilt.
+   */
+  get isOutdated(): boolean {
+    return this.#isOutdated;
+  }
+
   /** Call it with the newest block of an index that another node emptied. While the index is rebuilt, a call with an earlier block changes nothing. */
   rebuildTo(blockNumber: number): void {
     this.#rebuiltUpTo = Math.max(this.#rebuiltUpTo, blockNumber);
   }
 
-  /**
-   * Call it when the index has the chain's newest block: a reorg, or a restore of the chain, has left the chain shorter. The blocks after it need not come again,
-   * and if this node has seen only such blocks, they say nothing about the index.
-   */
+  /** Call it when the index has the chain's newest block: a reorg, or a restore, has left the chain shorter. The blocks after it need not come again. */
   rebuildAtMostTo(blockNumber: number): void {
+    this.#isOutdated = (this.#seen[0]?.number ?? -1) > blockNumber;
+    if (this.#isOutdated) return;
     this.#rebuiltUpTo = Math.min(this.#rebuiltUpTo, blockNumber);
-    if ((this.#seen[0]?.number ?? -1) > blockNumber) this.#seen = [];
     this.#endRebuilding();
+  }
+
+  /** Call it once this is outdated, with all blocks to which the index can roll back, ascending. */
+  seeAnew(blocks: readonly BlockRef[]): void {
+    this.#seen = [...blocks];
+    this.#isOutdated = false;
+    this.#rebuiltUpTo = -1;
   }
 
   /** Call it with each block that this node has seen in the index, if nodes share the store. Ignores a block that is not above those before. */

@@ -1,11 +1,13 @@
 import { encodeEvents } from "@stele/wire";
 import { afterEach, expect, it } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
+import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { topicAddress } from "../../ledger/memory/memory-chain.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
 import { reorganisationBlocksMax } from "../../ports/store.ts";
 import { HeldBlocks } from "../testing/held-blocks.ts";
+import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
 let cluster: TestCluster;
@@ -109,22 +111,69 @@ it.each([0, 1])(
   },
 );
 
-it("nodes serve again after the database and the chain have both lost thousands of blocks, although the chain stays shorter", async () => {
-  cluster = await TestCluster.start(2);
-  const [first] = await cluster.shared.store.listBlocks(defaultGroupId, { atMost: 1 });
-  if (first === undefined) throw new Error("the index is empty");
-  for (const blocks of [1, reorganisationBlocksMax + 1]) {
+/** Connects a client to a node, whose session ends with its connection. It acknowledges what it gets. Returns the texts that it got. */
+async function listen(index: number): Promise<readonly string[]> {
+  const texts: string[] = [];
+  const request = { groupId: undefined, protocol: "MQTT", key: `c${index}`, isClean: true, will: undefined } as const;
+  const rest = { windowMax: 10, expiryMs: 0, onConnected: () => {} };
+  const peer = new RecordingPeer();
+  const attached = await cluster.run(cluster.node(index).broker.attach({ ...request, ...rest }, peer));
+  peer.deliver = ({ event, ticket }) => {
+    texts.push(Buffer.from(event.content).toString());
+    queueMicrotask(() => attached.session.acknowledge(ticket ?? 0));
+  };
+  const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+  await cluster.run(attached.subscribe([{ ...options, filter: parseTopicFilter("a") }]));
+  return texts;
+}
+
+/** Makes the database and the chain lose more blocks than a rollback can remove. */
+async function loseThousands(): Promise<void> {
+  for (let sealed = 0; sealed < 3; sealed += 1) cluster.chain.sealEmpty();
+  await cluster.clock.advance(1_000);
+  const left = (await cluster.shared.store.listBlocks(defaultGroupId, { atMost: 10 })).toReversed();
+  const last = left.at(-1);
+  if (last === undefined) throw new Error("the index is empty");
+  for (const blocks of [10, reorganisationBlocksMax + 1]) {
     for (let sealed = 0; sealed < blocks; sealed += 1) cluster.chain.sealEmpty();
     await cluster.clock.advance(5_000);
   }
   for (const { gate } of cluster.nodes) gate.cut("refused");
-  await loseAllBut([first]);
-  cluster.chain.cutBack(first.number);
+  await loseAllBut(left);
+  cluster.chain.cutBack(last.number);
   await cluster.clock.advance(1_000);
   for (const { gate } of cluster.nodes) gate.heal();
   await cluster.clock.advance(10_000);
-  for (const { broker } of cluster.nodes) {
-    expect(broker.groupHealth()).toMatchObject([{ ready: true, indexedBlock: first.number }]);
-    expect(await cluster.run(broker.exist({ topic: "a", groupId: undefined }))).toBe(false);
+}
+
+it("nodes serve again after the database and the chain have both lost thousands of blocks, although the chain stays shorter, even after a reorg", async () => {
+  cluster = await TestCluster.start(2);
+  await loseThousands();
+  for (const added of [1, 0, 0]) {
+    for (const { broker } of cluster.nodes) {
+      expect(broker.groupHealth()).toMatchObject([{ ready: true, indexedBlock: cluster.chain.head }]);
+      expect(await cluster.run(broker.exist({ topic: "a", groupId: undefined }))).toBe(false);
+    }
+    for (let sealed = 0; sealed < added; sealed += 1) cluster.chain.sealEmpty();
+    await cluster.clock.advance(3_000);
+    cluster.chain.cutBack(cluster.chain.head - 1);
+    await cluster.clock.advance(3_000);
   }
+});
+
+it("a client connected before both lost thousands of blocks gets each later event, even those that a reorg puts in place of others", async () => {
+  cluster = await TestCluster.start(2);
+  const all = [await listen(0), await listen(1)];
+  await loseThousands();
+  cluster.chain.cutBack(cluster.chain.head - 2);
+  cluster.chain.publish([], { names: ["a"] });
+  for (const text of ["1", "2", "old", "older"]) {
+    publishFromOutside(text);
+    await cluster.clock.advance(1_000); // until each node has seen the block
+  }
+  cluster.chain.cutBack(cluster.chain.head - 2);
+  for (const text of ["new", "newer", "newest"]) publishFromOutside(text);
+  await cluster.clock.advance(3_000);
+  expect(all).toEqual(all.map(() => ["1", "2", "old", "older", "new", "newer", "newest"]));
+  expect(cluster.nodes.map(({ broker }) => broker.groupHealth()[0]?.ready)).toEqual([true, true]);
 });

@@ -39,9 +39,9 @@ export class Restarter {
     this.#options = options;
   }
 
-  /** Whether an earlier call failed and left the readers stopped. */
+  /** Whether the readers must restart: an earlier call failed and left them stopped, or the progress is outdated. */
   get isDue(): boolean {
-    return this.#isDue;
+    return this.#isDue || this.#options.progress.isOutdated;
   }
 
   /**
@@ -96,6 +96,9 @@ export class Restarter {
       await Promise.all(readers.map((one) => one.stop(groupId)));
       await progressWriter.flush();
       const done = await change();
+      // Before the head is read: a rollback between the two reads then shows in the kept block, or in the next generation.
+      if (progress.isOutdated)
+        progress.seeAnew((await store.listBlocks(groupId, { atMost: reorganisationBlocksMax + 2 })).toReversed());
       const head = await store.findHead(groupId);
       const kept = to?.number ?? (await findKept(store, groupId, { head, progress }));
       progress.rollBackTo(-1);

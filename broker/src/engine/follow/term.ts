@@ -118,7 +118,7 @@ export class Term {
     return undefined;
   }
 
-  /** Aborts `away` when another node should follow, and `again` when the stored index has become shorter. */
+  /** Aborts `away` when another node should follow, and `again` when the stored index has become shorter, or the readers must restart at its end. */
   async #watchChain(away: AbortController, signal: AbortSignal): Promise<void> {
     const { clock, logger, progress } = this.#options;
     const since = clock.monotonic();
@@ -128,7 +128,7 @@ export class Term {
         logger.warn("chain is behind those of other nodes, leaving the group to them", { index: progress.blockNumber });
       if (isOvertaken || this.#isChainAway(since)) away.abort();
       // Otherwise only a failed write would show it, and a chain without new blocks causes no write.
-      else if (await this.#isShortened(signal)) this.#again.abort();
+      else if (progress.isOutdated || (await this.#isShortened(signal))) this.#again.abort();
       await pause(clock, outagePollMs, signal);
     }
   }

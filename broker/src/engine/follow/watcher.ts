@@ -106,8 +106,8 @@ export class Watcher {
   }
 
   /**
-   * Whether the readers must restart: the stored index has rolled back, the database was restored from a backup or lost confirmed writes, or an earlier
-   * restart failed.
+   * Whether the readers must restart: the stored index has rolled back, the database was restored from a backup or lost confirmed writes, the chain lost the
+   * same blocks, or an earlier restart failed.
    */
   #hasRolledBack(head: IndexHead | undefined): boolean {
     const { progress, restarter } = this.#options;
@@ -144,7 +144,7 @@ export class Watcher {
     const place = { blockNumber: numberOf(head), generation: generationOf(head) };
     const isSame = place.generation === generation;
     if (isSame && place.blockNumber >= blockNumber) {
-      logger.info("readers restarted after a failed rollback", place);
+      logger.info("readers restarted", place);
       return head;
     }
     logger.warn("index rolled back", place);
