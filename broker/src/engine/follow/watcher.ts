@@ -74,7 +74,7 @@ export class Watcher {
     const isFirst = progress.generation === -1;
     // Before a restart, after which this node has seen the head: it may be the first index that a node sees, if others emptied the index.
     if (head !== undefined && progress.seen.length === 0 && !(await this.#seeBlocks(head))) return this.#findHead();
-    if (!isFirst && this.#hasRolledBack(head)) return this.#restart();
+    if (!isFirst && this.#hasRolledBack(head)) return this.#restart(head);
     if (!isFirst && head !== undefined && hub.hasReaders(groupId)) return this.#feed(head);
     progress.enterGeneration(generationOf(head));
     this.#skipTo(head);
@@ -137,13 +137,13 @@ export class Watcher {
     progress.advanceTo(numberOf(head));
   }
 
-  async #restart(): Promise<IndexHead | undefined> {
+  async #restart(found: IndexHead | undefined): Promise<IndexHead | undefined> {
     const { restarter, progress, logger, health } = this.#options;
     const { generation, blockNumber } = progress;
-    const head = await restarter.restart();
+    const head = await restarter.restart(found);
     const place = { blockNumber: numberOf(head), generation: generationOf(head) };
     const isSame = place.generation === generation;
-    if (isSame && place.blockNumber >= blockNumber) {
+    if (isSame && place.blockNumber >= blockNumber && !restarter.owesRollBack) {
       logger.info("readers restarted", place);
       return head;
     }

@@ -1,0 +1,72 @@
+import { BrokerError } from "@stele/wire";
+import { expect, it } from "vitest";
+import { defaultGroupId } from "../../domain/group-id.ts";
+import { endOfBlock, type Position } from "../../domain/position.ts";
+import { silentLogger } from "../../lib/logger.ts";
+import { ReadWriteLock } from "../../lib/read-write-lock.ts";
+import { TimeSlices } from "../../lib/time-slices.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
+import { createMemoryStore } from "../../store/memory/memory-store.ts";
+import { FeedHub } from "../dispatch/feed-hub.ts";
+import { IndexProgress } from "../index-progress.ts";
+import { RollBackHistory } from "../rollback-history.ts";
+import { IndexHealth } from "./index-health.ts";
+import { Restarter } from "./restarter.ts";
+import { Watcher } from "./watcher.ts";
+
+const { signal } = new AbortController();
+
+/** A node that watches an index of the blocks 1 to 3. */
+async function create() {
+  const clock = new VirtualClock();
+  const store = createMemoryStore();
+  const progress = new IndexProgress();
+  const health = new IndexHealth(clock);
+  const restarts: Position[] = [];
+  const writer = { flush: async () => {} };
+  const parts = { groupId: defaultGroupId, store, progress, health, logger: silentLogger };
+  const restarter = new Restarter({
+    ...parts,
+    progressWriter: { flush: () => writer.flush() },
+    changes: new ReadWriteLock(),
+    rollBacks: new RollBackHistory(clock),
+    readers: [{ stop: async () => {}, restart: (_, keptUpTo) => void restarts.push(keptUpTo) }],
+  });
+  const watcher = new Watcher({ ...parts, restarter, hub: new FeedHub({ slices: new TimeSlices(clock) }) });
+  /** Another node writes empty blocks; `branch` tells them from others of the same numbers. */
+  const write = (numbers: readonly number[], branch = ""): Promise<void> =>
+    store.applyBlocks(
+      defaultGroupId,
+      numbers.map((number) => ({
+        number,
+        hash: `0x${number}${branch}` as const,
+        opened: [],
+        closed: [],
+        batches: [],
+        skippedSequences: [],
+      })),
+    );
+  await write([1, 2, 3]);
+  return { store, progress, health, restarter, restarts, writer, watcher, write };
+}
+
+it("owes a rollback and warns if the database lost blocks, although the index has grown again after a restart that failed", async () => {
+  const { store, health, restarter, restarts, writer, watcher, write } = await create();
+  await watcher.catchUp(signal);
+  await store.rollBack(defaultGroupId, { number: 2, hash: "0x2" });
+  const findHead = store.findHead.bind(store);
+  // The database has lost the number of the rollback, too.
+  store.findHead = async (groupId) => {
+    const head = await findHead(groupId);
+    return head && { ...head, generation: 0 };
+  };
+  const { flush } = writer;
+  writer.flush = () => Promise.reject(new BrokerError("storeUnreachable"));
+  await expect(watcher.catchUp(signal)).rejects.toMatchObject({ code: 200_207 });
+  await write([3, 4], "b");
+  writer.flush = flush;
+  await watcher.catchUp(signal);
+  expect(restarts).toEqual([endOfBlock(2)]);
+  expect(restarter.owesRollBack).toBe(true);
+  expect(health.warning).toContain("the database lost a part of the index");
+});
