@@ -70,3 +70,19 @@ it("owes a rollback and warns if the database lost blocks, although the index ha
   expect(restarter.owesRollBack).toBe(true);
   expect(health.warning).toContain("the database lost a part of the index");
 });
+
+it("sees only blocks of the generation with which its first readers begin", async () => {
+  const { store, progress, restarts, watcher, write } = await create();
+  const listBlocks = store.listBlocks.bind(store);
+  store.listBlocks = async (...call) => {
+    store.listBlocks = listBlocks;
+    await store.rollBack(defaultGroupId, { number: 1, hash: "0x1" });
+    await write([2, 3], "b");
+    return listBlocks(...call);
+  };
+  await watcher.catchUp(signal);
+  // Otherwise the next call would restart readers that began in between after block 3, which they have not read from the new branch.
+  expect(progress.generation).toBe(1);
+  await watcher.catchUp(signal);
+  expect(restarts).toEqual([]);
+});
