@@ -52,11 +52,10 @@ export class DeliveryProgress {
 
   /**
    * How the event at `position`, the next one, has failed so far. The failure is that of the event right after the cursor, which may be gone, or forbidden to the
-   * subscriber. The wait that the receiver asked for is for every event.
+   * subscriber.
    */
   failureAt(position: Position): Failure {
-    const failure = failureOf(this.#current);
-    return before(position) === this.#current.cursor ? failure : { ...nothingFailed, retryAt: failure.retryAt };
+    return before(position) === this.#current.cursor ? failureOf(this.#current) : this.#notFailed();
   }
 
   /** Moves the cursor to `upTo`. `letters` are the dead letters among the passed events; `failure` is how the next event has failed so far. */
@@ -98,11 +97,20 @@ export class DeliveryProgress {
     if (this.#current.failedMs > this.#savedFailedMs) this.#noteFailure();
   }
 
-  /** Moves the cursor past events that do not match, so that a restart does not read them again. */
+  /**
+   * Moves the cursor past events that do not match, so that a restart does not read them again. If one of them has failed, the subscriber may not receive
+   * it any more: the event after the new cursor must not get its failures.
+   */
   passUnmatched(cursor: Position): void {
     if (cursor <= this.#current.cursor) return;
-    this.#current = { ...this.#current, cursor };
+    this.#current = { ...this.#current, cursor, ...this.#notFailed() };
+    this.#savedFailedMs = 0;
     this.#note();
+  }
+
+  /** The failure of an event that has not failed: the wait that the receiver asked for is for every event. */
+  #notFailed(): Failure {
+    return { ...nothingFailed, retryAt: this.#current.retryAt };
   }
 
   #noteFailure(): void {
