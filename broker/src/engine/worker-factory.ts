@@ -15,7 +15,7 @@ import { SharedEventsAhead } from "./deliver/events-ahead.ts";
 const skippedLinesMax = 20;
 
 export interface WorkerFactoryOptions extends Omit<DeliveryWorkerOptions, "skippedLog" | "sharedEventsAhead"> {
-  readonly access: Pick<Access, "takerOf" | "mayDeliver" | "callbackTurnOf" | "namesFor">;
+  readonly access: Pick<Access, "receiverOf" | "mayDeliver" | "callbackTurnOf" | "namesFor">;
   readonly feedPartsOf: (groupId: GroupId) => Omit<FeedOptions, keyof FeedRequest>;
   /** Origins for one worker: each has its own patience with the chain. */
   readonly originsOf: (groupId: GroupId) => OriginSource | undefined;
@@ -34,7 +34,9 @@ export function createWorkerFactory(options: WorkerFactoryOptions): WorkerFactor
   });
   return (subscription, ahead) => {
     const { id, groupId, filter, cursor, owner, delivery } = subscription;
-    const mayReceive = access.takerOf(subscription);
+    const receives = access.receiverOf(subscription);
+    // An owner without any rights gets no callback, so its events wait instead of being skipped.
+    const mayReceive: typeof receives = (topic) => !access.mayDeliver(subscription) || receives(topic);
     const feed = new Feed({
       ...feedPartsOf(groupId),
       filters: [filter],

@@ -255,12 +255,6 @@ export class Access {
     return this.#receiver(toOwner(principal), groupId);
   }
 
-  /** Returns a function: whether callbacks bring the events of a topic. Those of an owner without any rights wait for its rights; other forbidden ones are passed. */
-  takerOf(subscription: Subscription): (topic: TopicName) => boolean {
-    const receives = this.receiverOf(subscription);
-    return (topic) => !this.mayDeliver(subscription) || receives(topic);
-  }
-
   /** Whether the owner of a subscription still has the right to callbacks. */
   mayDeliver({ principal }: Subscription): boolean {
     return this.#policy.mayDeliver(toOwner(principal));

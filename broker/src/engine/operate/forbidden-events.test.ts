@@ -6,10 +6,12 @@ import type { SubscriptionOrder } from "./calls.ts";
 
 let engine: TestEngine;
 let id: string;
+let denied: readonly (string | undefined)[];
 /** A subscription that may not receive the first event, of the topic a, and whose receiver fails at the second, of the topic b. */
 beforeEach(async () => {
-  engine = await TestEngine.start({ policy: { ...allowAll, mayReceive: (_, { topic }) => topic !== "a" } });
-  for (const topic of ["a", "b"]) await engine.broker.open({ topic, groupId: undefined });
+  denied = ["a"];
+  engine = await TestEngine.start({ policy: { ...allowAll, mayReceive: (_, { topic }) => !denied.includes(topic) } });
+  for (const topic of ["a", "b", "c"]) await engine.broker.open({ topic, groupId: undefined });
   engine.sink.receive("http://down/", () => ({ status: "failed", reason: "500" }));
   id = await engine.subscribe("+", { url: "http://down/" });
   for (const topic of ["a", "b"]) await engine.publish(topic, topic);
@@ -32,4 +34,13 @@ it("skip moves the cursor past the failing event, even if the owner may not rece
   await engine.clock.advance(600_000);
   expect(engine.sink.attempts).toHaveLength(attempts);
   expect((await find()).failedAttempts).toBe(0);
+});
+
+it("skip passes no event that was never attempted, even if the right to the failing one has ended", async () => {
+  await order({ kind: "pause" });
+  denied = ["a", "b"];
+  await engine.publish("c", "c");
+  await order({ kind: "skip", to: undefined });
+  await order({ kind: "resume" });
+  expect(engine.sink.attempts.at(-1)?.event.topic).toBe("c");
 });

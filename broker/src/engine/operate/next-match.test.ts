@@ -3,7 +3,6 @@ import { defaultGroupId } from "../../domain/group-id.ts";
 import { positionZero } from "../../domain/position.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { TimeSlices } from "../../lib/time-slices.ts";
-import { withCalls } from "../../lib/with-calls.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 import { findNextMatch } from "./next-match.ts";
 
@@ -25,21 +24,7 @@ it("finds the match after 300 events that do not match, and yields to other work
   };
   const slices = new TimeSlices({ monotonic: () => (now += 10), soon });
   const from = { groupId: defaultGroupId, filter: parseTopicFilter("+/more"), cursor: positionZero };
-  const found = await findNextMatch({ store: engine.store, slices, takes: () => true }, from);
+  const found = await findNextMatch({ store: engine.store, slices }, from);
   expect(found).toMatchObject({ topic: "one/more", sequence: 1 });
   expect(turns).toBeGreaterThanOrEqual(4);
-});
-
-it("reads nothing of a topic that the subscription does not get", async () => {
-  await engine.publish("many", "text");
-  let reads = 0;
-  const store = withCalls(engine.store, {
-    readBatches: async (...call) => {
-      reads += 1;
-      return engine.store.readBatches(...call);
-    },
-  });
-  const from = { groupId: defaultGroupId, filter: parseTopicFilter("many"), cursor: positionZero };
-  const slices = { pause: () => undefined };
-  expect([await findNextMatch({ store, slices, takes: () => false }, from), reads]).toEqual([undefined, 0]);
 });

@@ -3,7 +3,7 @@ import { lastPositionOf } from "../../domain/event.ts";
 import { endOfBlock, type Position } from "../../domain/position.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { isPattern, matchesFilter } from "../../domain/topic-filter.ts";
-import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
 import type { Pauses } from "../../lib/time-slices.ts";
 import type { Store } from "../../ports/store.ts";
 import { type EventPlace, placeIn } from "../batch-events.ts";
@@ -18,27 +18,24 @@ export interface NextMatchParts {
   /** May leave out the content of events: the search needs none. */
   readonly store: Pick<Store, "findHead" | "readBatches">;
   readonly slices: Pauses;
-  /** Whether the subscription gets the events of a topic: it passes the others. */
-  readonly takes: (topic: TopicName) => boolean;
   /** Maximum number of reads of the search. */
   readonly readsMax?: number;
 }
 
-/** The next event that the subscription gets after the cursor; undefined if there is none. @throws BrokerError 200300 after `readsMax` reads without a result. */
+/** The first event after the cursor that matches the filter; undefined if there is none. @throws BrokerError 200300 after `readsMax` reads without a result. */
 export async function findNextMatch(
-  { store, slices, takes, readsMax = matchReadsMax }: NextMatchParts,
+  { store, slices, readsMax = matchReadsMax }: NextMatchParts,
   { groupId, filter, cursor }: Pick<Subscription, "groupId" | "filter" | "cursor">,
 ): Promise<EventPlace | undefined> {
   const head = await store.findHead(groupId);
   const upTo = endOfBlock(Math.max(0, head?.blockNumber ?? 0));
   const topic = isPattern(filter) ? undefined : parseTopicName(filter);
-  if (topic !== undefined && !takes(topic)) return undefined;
   const limits = topic === undefined ? { batchesMax: 64, bytesMax: 2 ** 20 } : { batchesMax: 1, bytesMax: 1 };
   let after: Position = cursor;
   for (let reads = 0; reads < readsMax; reads += 1) {
     const batches = await store.readBatches(groupId, { after, upTo, topic, ...limits });
     for (const batch of batches) {
-      if (!matchesFilter(filter, batch.topic) || !takes(batch.topic)) continue;
+      if (!matchesFilter(filter, batch.topic)) continue;
       const found = placeIn(batch, Math.max(0, cursor + 1 - batch.firstPosition));
       if (found !== undefined) return found;
     }

@@ -15,7 +15,6 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Sink, TestOutcome } from "../../ports/sink.ts";
 import type { Store } from "../../ports/store.ts";
 import type { SubscriptionMove } from "../../ports/subscription-search.ts";
-import type { Access } from "../access/access.ts";
 import { toExcerpt } from "../deliver/attempt-history.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
@@ -40,7 +39,7 @@ import { addConcernedEvents, type ConcernedEvents } from "./concerned-events.ts"
 import { DeliveryChanges, type DeliveryChangesOptions } from "./delivery-changes.ts";
 import { describeOrder } from "./describe-order.ts";
 import { failureAfter } from "./failure-after.ts";
-import { findNextMatch, lookReadsMax, type NextMatchParts } from "./next-match.ts";
+import { findNextMatch, lookReadsMax } from "./next-match.ts";
 import { checkState, stateAfter, withoutRights } from "./order-state.ts";
 import type { Places } from "./places.ts";
 import { type RunningOrders, stoppingError } from "./running-orders.ts";
@@ -57,7 +56,7 @@ export interface SubscriptionOperatorOptions extends DeliveryChangesOptions, Omi
   readonly storeWithoutDropped: Pick<Store, "findHead" | "readBatches">;
   readonly groups: Groups;
   readonly logger: Logger;
-  readonly access: DeliveryChangesOptions["access"] & DeadLetterOrdersOptions["access"] & Pick<Access, "takerOf">;
+  readonly access: DeliveryChangesOptions["access"] & DeadLetterOrdersOptions["access"];
   readonly workers: DeliveryWorkers;
   readonly progressWriter: ProgressWriter;
   readonly ownership: Ownership;
@@ -302,9 +301,8 @@ export class SubscriptionOperator {
     slices: Pauses,
   ): Promise<EventPlace | undefined> {
     if (filter === current.filter || current.failedAttempts === 0) return undefined;
-    return findNextMatch({ ...this.#matchParts(current, slices), readsMax: lookReadsMax }, current).catch(
-      () => undefined,
-    );
+    const parts = { store: this.#options.storeWithoutDropped, slices, readsMax: lookReadsMax };
+    return findNextMatch(parts, current).catch(() => undefined);
   }
 
   /** @throws BrokerError 100507 as {@link DeliveryChanges.toMove}. */
@@ -334,16 +332,14 @@ export class SubscriptionOperator {
       throw new BrokerError("parameterInvalid", { details: '"from" lies after the cursor: skip moves it forward' });
     }
     if (order.kind !== "skip") return undefined;
-    if (order.to === undefined)
-      return (await findNextMatch(this.#matchParts(current, slices), current))?.position ?? current.cursor;
+    if (order.to === undefined) {
+      return (
+        (await findNextMatch({ store: this.#options.storeWithoutDropped, slices }, current))?.position ?? current.cursor
+      );
+    }
     const { after } = await places.find(order.to, current, group);
     if (after >= current.cursor) return after;
     throw new BrokerError("parameterInvalid", { details: '"to" lies before the cursor: replay moves it back' });
-  }
-
-  #matchParts(current: CallbackSubscription, slices: Pauses): NextMatchParts {
-    const { storeWithoutDropped: store, access } = this.#options;
-    return { store, slices, takes: access.takerOf(current) };
   }
 
   /** @throws BrokerError 100507; 100702 if access would suspend the subscription again at once. */
