@@ -1,15 +1,15 @@
+import type { EventBatch } from "../../domain/event.ts";
 import { type CallbackSubscription, type Failure, nothingFailed } from "../../domain/subscription.ts";
 import { matchesFilter } from "../../domain/topic-filter.ts";
 import type { SubscriptionMove } from "../../ports/subscription-search.ts";
-import type { EventPlace } from "../batch-events.ts";
 import { failureOf } from "../deliver/delivery-progress.ts";
 
-/** An order for a subscription, and the event that failed before it. */
+/** An order for a subscription, and the batch of the event that failed before it. */
 interface Ordered {
   readonly current: CallbackSubscription;
   readonly move: SubscriptionMove;
-  /** The event that failed; undefined if the order keeps the filter, if no attempt has failed, or if the event was not found. */
-  readonly failed: EventPlace | undefined;
+  /** Undefined if the order keeps the filter, if no attempt has failed, or if the event is gone. */
+  readonly failed: EventBatch | undefined;
 }
 
 /**

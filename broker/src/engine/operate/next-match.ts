@@ -11,20 +11,15 @@ import { type EventPlace, placeIn } from "../batch-events.ts";
 /** Maximum number of reads of a search for the event that an order skips. One read gives at most 64 batches or 1 MiB. */
 const matchReadsMax = 1_000;
 
-/** Maximum number of reads of a search for the event whose attempts failed, when an order changes the topic. */
-export const lookReadsMax = 16;
-
 export interface NextMatchParts {
   /** May leave out the content of events: the search needs none. */
   readonly store: Pick<Store, "findHead" | "readBatches">;
   readonly slices: Pauses;
-  /** Maximum number of reads of the search. */
-  readonly readsMax?: number;
 }
 
-/** The first event after the cursor that matches the filter; undefined if there is none. @throws BrokerError 200300 after `readsMax` reads without a result. */
+/** The first event after the cursor that matches the filter; undefined if there is none. @throws BrokerError 200300 after too many reads without a result. */
 export async function findNextMatch(
-  { store, slices, readsMax = matchReadsMax }: NextMatchParts,
+  { store, slices }: NextMatchParts,
   { groupId, filter, cursor }: Pick<Subscription, "groupId" | "filter" | "cursor">,
 ): Promise<EventPlace | undefined> {
   const head = await store.findHead(groupId);
@@ -32,7 +27,7 @@ export async function findNextMatch(
   const topic = isPattern(filter) ? undefined : parseTopicName(filter);
   const limits = topic === undefined ? { batchesMax: 64, bytesMax: 2 ** 20 } : { batchesMax: 1, bytesMax: 1 };
   let after: Position = cursor;
-  for (let reads = 0; reads < readsMax; reads += 1) {
+  for (let reads = 0; reads < matchReadsMax; reads += 1) {
     const batches = await store.readBatches(groupId, { after, upTo, topic, ...limits });
     for (const batch of batches) {
       if (!matchesFilter(filter, batch.topic)) continue;

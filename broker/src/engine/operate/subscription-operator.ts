@@ -1,5 +1,6 @@
 import { BrokerError, quote } from "@stele/wire";
-import { maxOf, type Position } from "../../domain/position.ts";
+import type { EventBatch } from "../../domain/event.ts";
+import { fromStored, maxOf, type Position } from "../../domain/position.ts";
 import {
   type CallbackSubscription,
   type Failure,
@@ -18,7 +19,6 @@ import type { SubscriptionMove } from "../../ports/subscription-search.ts";
 import { toExcerpt } from "../deliver/attempt-history.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
-import type { EventPlace } from "../batch-events.ts";
 import type { Group, Groups } from "../group.ts";
 import { damagedSubscription } from "../integrity/repairing-store.ts";
 import type { EngineLimits } from "../limits.ts";
@@ -39,7 +39,7 @@ import { addConcernedEvents, type ConcernedEvents } from "./concerned-events.ts"
 import { DeliveryChanges, type DeliveryChangesOptions } from "./delivery-changes.ts";
 import { describeOrder } from "./describe-order.ts";
 import { failureAfter } from "./failure-after.ts";
-import { findNextMatch, lookReadsMax } from "./next-match.ts";
+import { findNextMatch } from "./next-match.ts";
 import { checkState, stateAfter, withoutRights } from "./order-state.ts";
 import type { Places } from "./places.ts";
 import { type RunningOrders, stoppingError } from "./running-orders.ts";
@@ -283,7 +283,7 @@ export class SubscriptionOperator {
 
   async #plan(current: CallbackSubscription, aim: Aim, { slices, counted }: CountedOrder): Promise<Plan> {
     const direct = this.#toMove(current, aim);
-    const failed = await this.#findFailed(current, direct, slices);
+    const failed = await this.#findFailed(current, direct);
     const failure = failureAfter({ current, move: direct, failed });
     // A retry does not wait, even if the receiver asked for a delay.
     const move = { ...direct, failure: aim.order.kind === "retry" ? { ...failure, retryAt: 0 } : failure };
@@ -294,15 +294,14 @@ export class SubscriptionOperator {
     return { move, concerned: count() };
   }
 
-  /** The event whose attempts failed, if the order changes the filter. Undefined if the event lies far after the cursor. */
+  /** The batch of the event whose attempts failed, if the order changes the filter. That event is right after the cursor, or gone. */
   async #findFailed(
-    current: CallbackSubscription,
-    { filter = current.filter }: SubscriptionMove,
-    slices: Pauses,
-  ): Promise<EventPlace | undefined> {
-    if (filter === current.filter || current.failedAttempts === 0) return undefined;
-    const parts = { store: this.#options.storeWithoutDropped, slices, readsMax: lookReadsMax };
-    return findNextMatch(parts, current).catch(() => undefined);
+    { groupId, cursor, failedAttempts, filter: current }: CallbackSubscription,
+    { filter = current }: SubscriptionMove,
+  ): Promise<EventBatch | undefined> {
+    if (filter === current || failedAttempts === 0) return undefined;
+    const range = { after: cursor, upTo: fromStored(cursor + 1), topic: undefined, batchesMax: 1, bytesMax: 1 };
+    return (await this.#options.storeWithoutDropped.readBatches(groupId, range))[0];
   }
 
   /** @throws BrokerError 100507 as {@link DeliveryChanges.toMove}. */
