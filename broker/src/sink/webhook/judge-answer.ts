@@ -11,8 +11,8 @@ export interface JudgeContext {
 }
 
 /**
- * Interprets an answer. A status other than 2xx decides by itself. A 2xx answer must also be complete, or reach the read limit: a receiver that dies
- * while it answers may not have stored the event. RESTful needs nothing else. JsonRPC needs 204, or a complete response that is not an error and
+ * Interprets an answer. 204 and a status other than 2xx decide by themselves. Any other 2xx answer must also be complete, or reach the read limit: a receiver
+ * that dies while it answers may not have stored the event. RESTful needs nothing else. JsonRPC needs 204, or a complete response that is not an error and
  * not the answer to another request.
  */
 export function judgeAnswer(answer: Answer, { notification, now }: JudgeContext): AttemptOutcome {
