@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Address } from "../../../domain/topic.ts";
+import { createDeferred } from "../../../lib/deferred.ts";
 import { silentLogger } from "../../../lib/logger.ts";
 import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
 import { type EvmProvider, Rpc } from "../endpoint/rpc.ts";
@@ -8,6 +9,7 @@ import { PushedBlocks } from "./pushed-blocks.ts";
 
 const pollMs = 1000;
 const registry: Address = `0x${"ab".repeat(20)}`;
+const refusal = Object.assign(new Error("missing trie node"), { code: -32_000 });
 
 /** An endpoint whose newest block the test sets. */
 class Endpoint implements EvmProvider {
@@ -17,6 +19,8 @@ class Endpoint implements EvmProvider {
   canNotify = true;
   /** If set, answers each request for the newest block with this error. */
   headError: Error | undefined;
+  /** Answers leave the endpoint after this. */
+  answering: Promise<void> = Promise.resolve();
   #listener: ((head: unknown) => void) | undefined;
 
   async subscribeHeads(listener: (head: unknown) => void): Promise<() => Promise<void>> {
@@ -41,7 +45,9 @@ class Endpoint implements EvmProvider {
   async request({ method }: { readonly method: string }): Promise<unknown> {
     this.polls += method === "eth_getBlockByNumber" ? 1 : 0;
     if (method === "eth_getBlockByNumber" && this.headError !== undefined) throw this.headError;
-    return method === "eth_getBlockByNumber" ? this.#block() : true;
+    const answer = method === "eth_getBlockByNumber" ? this.#block() : true;
+    await this.answering;
+    return answer;
   }
 
   #block() {
@@ -90,6 +96,40 @@ describe("HeadWatcher", () => {
     expect(heads).toEqual([1, 2, 2]);
   });
 
+  it("asks an endpoint every 5 s that notifies only blocks that it named before", async () => {
+    await start();
+    for (let second = 0; second < 10; second += 1) {
+      endpoint.notify(second % 2);
+      await clock.advance(pollMs);
+    }
+    expect(endpoint.polls).toBe(2);
+  });
+
+  it("reports no outage if an endpoint that notifies of blocks refuses the newest one when it is asked after 5 s", async () => {
+    await start();
+    endpoint.headError = refusal;
+    for (const head of [2, 3, 4]) {
+      endpoint.notify(head);
+      await clock.advance(11 * pollMs);
+      expect(watcher.outage).toBeUndefined();
+      await clock.advance(pollMs);
+    }
+    expect(endpoint.polls).toBe(6);
+  });
+
+  it("asks once more after a renewal of the subscription during a request, whose answer may be older", async () => {
+    await start();
+    const answered = createDeferred<void>();
+    endpoint.answering = answered.promise;
+    watcher.poke();
+    endpoint.head = 2;
+    endpoint.renew();
+    answered.resolve();
+    await clock.settle();
+    expect(heads).toEqual([1, 1, 2]);
+    expect(endpoint.polls).toBe(2);
+  });
+
   it("polls while no endpoint serves the subscription, and once when one has it again", async () => {
     await start();
     endpoint.isAttached = false;
@@ -126,7 +166,7 @@ describe("HeadWatcher", () => {
     async (canNotify) => {
       endpoint.canNotify = canNotify;
       await start();
-      endpoint.headError = Object.assign(new Error("missing trie node"), { code: -32_000 });
+      endpoint.headError = refusal;
       watcher.poke();
       await clock.advance(4 * pollMs);
       expect(watcher.outage).toBeUndefined();
