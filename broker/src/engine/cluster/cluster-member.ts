@@ -217,12 +217,20 @@ export class ClusterMember implements Member {
   async #keep(membership: LiveMembership): Promise<void> {
     const { clock, limits } = this.#options;
     while (membership.isLive()) {
-      void this.#renew(membership);
+      void this.#renewUntilAnswered(membership);
       await pause(clock, limits.membershipMs / 3, membership.ended);
     }
   }
 
-  async #renew(membership: LiveMembership): Promise<void> {
+  /** Retries soon, so that a short outage of the coordinator does not cost the membership. The end of the membership ends the retries. */
+  async #renewUntilAnswered(membership: LiveMembership): Promise<void> {
+    const { clock, limits } = this.#options;
+    while (membership.isLive() && !(await this.#renew(membership)))
+      await pause(clock, limits.membershipMs / 12, membership.ended);
+  }
+
+  /** Sends one renewal; false if it failed. Never rejects. */
+  async #renew(membership: LiveMembership): Promise<boolean> {
     const { coordinator, clock, limits, readyGroups } = this.#options;
     const sentAt = clock.monotonic();
     try {
@@ -231,16 +239,11 @@ export class ClusterMember implements Member {
       this.#renewing.done();
       if (isMember) membership.renewed(sentAt);
       else membership.end("the coordinator does not know this member");
+      return true;
     } catch (error) {
-      if (membership.isLive()) await this.#renewAgain(membership, error);
+      if (membership.isLive()) this.#renewing.failed(error);
+      return false;
     }
-  }
-
-  /** Retries soon, so that a short outage of the coordinator does not cost the membership. The end of the membership ends the retries. */
-  async #renewAgain(membership: LiveMembership, error: unknown): Promise<void> {
-    this.#renewing.failed(error);
-    await pause(this.#options.clock, this.#options.limits.membershipMs / 12, membership.ended);
-    if (membership.isLive()) await this.#renew(membership);
   }
 
   #hear(hint: Hint): void {
