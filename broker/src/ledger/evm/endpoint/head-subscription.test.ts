@@ -3,7 +3,7 @@ import { createDeferred } from "../../../lib/deferred.ts";
 import { silentLogger } from "../../../lib/logger.ts";
 import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
 import type { Connection } from "./connection.ts";
-import { RpcAnswerError } from "./endpoint-error.ts";
+import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
 import { HeadSubscription } from "./head-subscription.ts";
 import { Endpoint } from "./endpoint.ts";
 
@@ -103,4 +103,16 @@ test("keeps one subscription if the subscriber ends during a renewal and the nex
   await Promise.all([starting, renewed]);
   expect(asked.filter((method) => method === "eth_subscribe")).toHaveLength(3);
   expect(asked.filter((method) => method === "eth_unsubscribe")).toHaveLength(2);
+});
+
+test("asks nothing of an endpoint that is down when its subscription ends", async () => {
+  const asked: string[] = [];
+  const { subscription, endpoint } = createSubscription(async (method) => {
+    asked.push(method);
+    return "0x1";
+  });
+  const end = await subscription.start(() => {}, endpoint);
+  endpoint.onFailure(new EndpointError("node: connection refused", { reach: "unreached" }), endpoint.failures);
+  await end();
+  expect(asked).toEqual(["eth_subscribe"]);
 });
