@@ -1,5 +1,5 @@
 import { positionZero } from "../domain/position.ts";
-import type { SessionClaim, StoredSession } from "./session-store.ts";
+import type { SessionClaim, SessionWithFilters, StoredSession } from "./session-store.ts";
 
 /** The session that a claim begins. */
 export function toNewSession(claim: SessionClaim): StoredSession {
@@ -8,6 +8,11 @@ export function toNewSession(claim: SessionClaim): StoredSession {
   const state = { cursor: position, taken: position, outside: positionZero, inFlight: new Uint8Array() };
   const end = { principal, will, willDelayMs, expiryMs, detachedAt: undefined, willDueAt: undefined };
   return { groupId, protocol, key, id, epoch, ...state, ...end, owner, createdAt };
+}
+
+/** Whether a claim continues a session of its name that has not ended. */
+export function mayResume({ isClean, isStream }: SessionClaim, { filters }: SessionWithFilters): boolean {
+  return !isClean && (!isStream || filters.length > 0);
 }
 
 const willKeyPrefix = "will ";

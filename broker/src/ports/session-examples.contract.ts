@@ -28,6 +28,7 @@ export function claimOf(changes: Partial<SessionClaim> = {}): SessionClaim {
     owner: undefined,
     now: 1_700_000_000_000,
     isClean: false,
+    isStream: false,
     isStored: true,
     mayBegin: true,
     mayKeepWill: true,

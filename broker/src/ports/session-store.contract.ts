@@ -85,6 +85,19 @@ function testClaims(sessions: () => SessionStore): void {
     const wills = await sessions().listSessions({ after: undefined, limit: 9 });
     expect(wills.map(({ session }) => session.id)).toEqual([idOf(99)]);
   });
+  it("continues a stream only if it has filters: without them, its attach ended before it had any", async () => {
+    const named = { protocol: "STOMP", isStream: true } as const;
+    const former = await begin(sessions(), named);
+    const second = await sessions().claimSession(claimOf({ ...named, newId: idOf(2), position: positionZero }));
+    expect(second).toMatchObject({ status: "begun", former, current: { id: idOf(2), taken: positionZero } });
+    expect(await sessions().saveSessionFilters(former, { put: [filterOf(1)], removed: [], generation: 0 })).toBe(
+      "refused",
+    );
+    const key = { id: idOf(2), epoch: 7 };
+    await sessions().saveSessionFilters(key, { put: [filterOf(1)], removed: [], generation: 0 });
+    const third = await sessions().claimSession(claimOf({ ...named, newId: idOf(3) }));
+    expect(third).toMatchObject({ status: "resumed", current: { session: { id: idOf(2), taken: positionZero } } });
+  });
   it("refuses new stored sessions above a quota, and still resumes existing ones", async () => {
     const quotas: readonly StoredQuota[] = [{ of: "tenant", name: "acme", what: "sessions", max: 5 }];
     const claimOfAcme = (number: number) =>

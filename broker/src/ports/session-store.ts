@@ -105,6 +105,8 @@ export interface SessionClaim extends SessionName, StoredConnectionEnd {
   readonly now: number;
   /** Whether to end a session of that name and begin a new one. */
   readonly isClean: boolean;
+  /** Whether the session is a stream. One without filters does not continue: its attach failed before it had any, and the next one names its own position. */
+  readonly isStream: boolean;
   /** Whether a session that begins now is stored. */
   readonly isStored: boolean;
   /** Whether a stored session may begin if there is none of that name. */

@@ -175,16 +175,22 @@ describe("a subscription identifier", () => {
     expect(await engine.listSubscriptions()).toMatchObject([{ id: subscriptionId, delivery: { protocol: "STOMP" } }]);
   });
 
-  it("is refused for a stream if a callback subscription gets it meanwhile", async () => {
+  it("is refused for a stream if a callback subscription gets it meanwhile, and is then free for a stream from any offset", async () => {
     const memory = createMemoryStore();
+    let subscribed: Promise<string> | undefined;
     const saveSessionFilters: SessionStore["saveSessionFilters"] = async (key, change) => {
-      if (change.put.length > 0) await engine.subscribe("a", { subscriptionId });
+      await (subscribed ??= engine.subscribe("a", { subscriptionId }));
       return memory.sessions.saveSessionFilters(key, change);
     };
     await startOver(withCalls(memory, { sessions: withCalls(memory.sessions, { saveSessionFilters }) }));
+    await engine.publishMany("a", 2);
     expect(await codeOf(attach())).toBe(100108);
     expect(await engine.listSubscriptions()).toMatchObject([{ id: subscriptionId, delivery: { kind: "webhook" } }]);
     expect(await memory.sessions.findFilterOwner(subscriptionId as SubscriptionId)).toBeUndefined();
+    await engine.broker.unSubscribe({ subscriptionId });
+    await attach({ offset: "OFFSET_FIRST" });
+    await engine.clock.settle();
+    expect(peer.sequences).toEqual([1, 2]);
   });
 
   it("is listed, and unSubscribe with it ends the subscription and its connection", async () => {

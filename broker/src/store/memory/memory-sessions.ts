@@ -19,7 +19,7 @@ import type {
   StoredFilter,
   StoredSession,
 } from "../../ports/session-store.ts";
-import { toDueWill, toNewSession } from "../../ports/claimed-session.ts";
+import { mayResume, toDueWill, toNewSession } from "../../ports/claimed-session.ts";
 import { endsAt } from "../../ports/session-store.ts";
 import type { ReturnedPage, ShareStore, ShareTake } from "../../ports/share-store.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
@@ -68,7 +68,7 @@ export class MemorySessions implements SessionStore, ShareStore {
     const id = this.#idsByName.get(nameOf(claim));
     const kept = id === undefined ? undefined : this.#kept.get(id);
     const former = kept?.session;
-    const isResumed = former !== undefined && !claim.isClean && !this.#isOver(former);
+    const isResumed = kept !== undefined && former !== undefined && mayResume(claim, kept) && !this.#isOver(former);
     if (kept !== undefined && isResumed) {
       const dueWill = this.#keepDueWill(claim, former, isResumed);
       kept.session = { ...former, ...claimed(claim), epoch: former.epoch + 1 };

@@ -166,6 +166,7 @@ export class SessionClaims {
       owner: nodeId(),
       now: clock.now(),
       isClean,
+      isStream: stream !== undefined,
       isStored: isShared || expiryMs > 0,
       mayBegin: room.mayBegin(group.id),
       mayKeepWill: room.mayKeepWill(group.id),

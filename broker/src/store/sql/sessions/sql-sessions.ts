@@ -16,7 +16,7 @@ import type {
   ShareId,
   StoredSession,
 } from "../../../ports/session-store.ts";
-import { toNewSession } from "../../../ports/claimed-session.ts";
+import { mayResume, toNewSession } from "../../../ports/claimed-session.ts";
 import type { ReturnedPage, ShareStore, ShareTake } from "../../../ports/share-store.ts";
 import type { TopicFilter } from "../../../domain/topic-filter.ts";
 import { pagesOf } from "../pages.ts";
@@ -62,7 +62,7 @@ export class SqlSessions implements SessionStore, ShareStore {
   }
 
   async claimSession(claim: SessionClaim): Promise<SessionClaimed> {
-    const { groupId, protocol, key, isClean } = claim;
+    const { groupId, protocol, key } = claim;
     return this.#change(async (transaction) => {
       await this.#database.lock(transaction, rollbackLock(groupId), "shared");
       await this.#database.lock(transaction, `session ${JSON.stringify([groupId, protocol, key])}`);
@@ -79,7 +79,7 @@ export class SqlSessions implements SessionStore, ShareStore {
         return { status: "damaged" };
       }
       const hasEnded = found !== undefined && (await isOver(transaction, found.session));
-      if (row !== undefined && found !== undefined && !isClean && !hasEnded)
+      if (row !== undefined && found !== undefined && mayResume(claim, found) && !hasEnded)
         return this.#resume(transaction, { row, found, claim });
       return this.#begin(transaction, claim, found?.session);
     });
