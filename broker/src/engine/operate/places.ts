@@ -1,7 +1,7 @@
 import { BrokerError, isBrokerError, quote } from "@stele/wire";
 import { before, beforeBlock, endOfBlock, type Position, positionZero } from "../../domain/position.ts";
 import type { Subscription } from "../../domain/subscription.ts";
-import { isPattern } from "../../domain/topic-filter.ts";
+import { isPattern, matchesFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import type { Store } from "../../ports/store.ts";
 import { placeIn } from "../batch-events.ts";
@@ -37,16 +37,19 @@ export class Places {
     if (place === "OFFSET_FIRST") return { before: positionZero, after: positionZero };
     const head = Math.max(0, (await group.findHead())?.blockNumber ?? 0);
     if (place === "OFFSET_LAST") return { before: endOfBlock(head), after: endOfBlock(head) };
-    if (typeof place === "string") return this.#ofEvent(place, group);
+    if (typeof place === "string") return this.#ofEvent(place, filter, group);
     if ("sequence" in place) return this.#ofSequence(place.sequence, filter, group);
     const block = await group.times.findBlockAt(place.time, head);
     const start = beforeBlock(block);
     return { before: start, after: start };
   }
 
-  async #ofEvent(eventId: string, group: Group): Promise<FoundPlace> {
+  /** If two topics have events with this identifier, the operator means the one that the subscription gets. */
+  async #ofEvent(eventId: string, filter: Subscription["filter"], group: Group): Promise<FoundPlace> {
+    const { events } = this.#options;
     try {
-      return around((await this.#options.events.getPlace(group, eventId)).position);
+      const own = events.getPlace(group, eventId, (topic) => matchesFilter(filter, topic));
+      return around((await own.catch(() => events.getPlace(group, eventId))).position);
     } catch (error) {
       const others = ", a time such as 2026-11-23T09:00:00Z, a sequence of the topic";
       throw isBrokerError(error, "eventIdIllegal") ? illegalPlace(eventId, others) : error;

@@ -1,0 +1,48 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { SubscriptionOrder } from "../operate/calls.ts";
+import { testCaller } from "../testing/as-caller.ts";
+import { TestEngine } from "../testing/test-engine.ts";
+
+/** Two topics whose eventIds begin with the same digits, in the order in which they are opened. */
+const [first, second] = ["topic/50622", "topic/83634"] as const;
+const url = "http://down/";
+
+let engine: TestEngine;
+beforeEach(async () => {
+  engine = await TestEngine.start();
+  for (const topic of [first, second, "a"]) await engine.broker.open({ topic, groupId: undefined });
+  engine.sink.receive(url, () => ({ status: "failed", reason: "500" }));
+});
+afterEach(() => engine.stop());
+
+/** Publishes events in one block, each the first of its topic. Returns the eventId that the first two topics share. */
+async function publish(...topics: readonly string[]): Promise<string> {
+  const ids = await Promise.all(topics.map((topic) => engine.publish(topic, topic)));
+  const [shared, ...others] = topics.flatMap((topic, index) => (topic === "a" ? [] : [ids[index] ?? ""]));
+  expect(others).toEqual([shared]);
+  await engine.clock.advance(1_000);
+  return shared ?? "";
+}
+
+async function order(id: string, one: SubscriptionOrder) {
+  const work = engine.broker.operator.orderSubscription(testCaller, id, { order: one, isDryRun: false });
+  work.catch(() => undefined);
+  await engine.clock.advance(2_000);
+  return work;
+}
+
+it.each([
+  [second, [first, second, "a"]],
+  [first, [second, first, "a"]],
+  ["a", ["a", first, second]],
+])(
+  "skip to an eventId of two topics means the event that the subscription to %s gets, if it gets one",
+  async (filter, topics) => {
+    const id = await engine.subscribe(filter, { url });
+    const to = await publish(...topics);
+    expect(await order(id, { kind: "skip", to })).toEqual({ id, events: 1 });
+    const attempts = engine.sink.attempts.length;
+    await engine.clock.advance(600_000);
+    expect(engine.sink.attempts).toHaveLength(attempts);
+  },
+);
