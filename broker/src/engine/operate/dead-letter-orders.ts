@@ -207,7 +207,7 @@ export class DeadLetterOrders {
     const before = await find();
     if (!(await this.#isUnchanged(letter))) return { status: "withheld" }; // After a rollback, the event is missing too.
     this.#checkMayDeliver(before, letter);
-    const event = await events.get(group, letter.eventId);
+    const event = await events.get(group, letter.eventId, (topic) => topic === letter.topic);
     const eventOrigins = isCloudEvent(before.delivery.options)
       ? [origins.find(event) ?? (await origins.load(event, signals.stopping))]
       : undefined;

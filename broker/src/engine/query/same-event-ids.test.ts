@@ -46,3 +46,11 @@ it.each([
     expect(engine.sink.attempts).toHaveLength(attempts);
   },
 );
+
+it("delivers a dead letter's own event again, although another topic has its eventId", async () => {
+  const id = await engine.subscribe(second, { url, options: { onFailure: "skip", attemptsMax: 1 } });
+  const eventId = await publish(first, second);
+  engine.sink.receive(url, () => ({ status: "accepted" }));
+  expect(await order(id, { kind: "redeliver", eventId })).toMatchObject({ events: 1 });
+  expect(engine.sink.attempts.map(({ event }) => event.topic)).toEqual([second, second]);
+});
