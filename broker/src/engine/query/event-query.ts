@@ -36,8 +36,9 @@ export class EventQuery {
       const event = batch && eventsOf(batch)[place.sequence - batch.firstSequence];
       return event && { ...event, batch };
     };
-    const [event] = await this.#search(group, eventId, { mayFind, find });
-    return { ...event, eventId: this.#options.eventIds.of(event) };
+    for await (const event of this.#search(group, eventId, { mayFind, find }))
+      return { ...event, eventId: this.#options.eventIds.of(event) };
+    throw await this.#explainMissing(group, eventId, mayFind);
   }
 
   /**
@@ -49,34 +50,38 @@ export class EventQuery {
       const batch = await this.#options.storeWithoutDropped.findBatch(group.id, place);
       return batch && placeIn(batch, place.sequence - batch.firstSequence);
     };
-    const places = await this.#search(group, eventId, { mayFind, find });
-    return places.reduce((lowest, place) => (place.position < lowest.position ? place : lowest));
+    let lowest: EventPlace | undefined;
+    for await (const place of this.#search(group, eventId, { mayFind, find }))
+      if (lowest === undefined || place.position < lowest.position) lowest = place;
+    if (lowest === undefined) throw await this.#explainMissing(group, eventId, mayFind);
+    return lowest;
   }
 
-  /** The events with this identifier: one, or more if the names of several topics have the same digest. */
-  async #search<Found extends EventPlace>(
+  /** The events with this identifier: more than one if the names of several topics have the same digest. Reads each only when the caller asks for it. */
+  async *#search<Found extends EventPlace>(
     group: Group,
     eventId: string,
     { mayFind, find }: { readonly mayFind: MayFind; readonly find: Find<Found> },
-  ): Promise<readonly [Found, ...Found[]]> {
+  ): AsyncGenerator<Found, void> {
     const { topicDigest, sequence, blockNumber } = parseEventId(eventId);
-    const all: Found[] = [];
     for (const topic of await this.#options.store.findTopicsByDigest(group.id, topicDigest)) {
       if (!mayFind(topic.name)) continue;
       const found = await find({ topic: topic.name, sequence });
-      if (found?.blockNumber === blockNumber) all.push(found);
+      if (found?.blockNumber === blockNumber) yield found;
     }
-    const [first, ...others] = all;
-    if (first !== undefined) return [first, ...others];
+  }
+
+  async #explainMissing(group: Group, eventId: string, mayFind: MayFind): Promise<BrokerError> {
+    const { topicDigest: digest, sequence, blockNumber } = parseEventId(eventId);
     // Read the stored head: another node may have indexed more than this node has seen, or have emptied the index.
     const head = (await group.findLiveHead())?.blockNumber ?? -1;
-    const vanished = await this.#options.store.findVanished(group.id, { digest: topicDigest, sequence, blockNumber });
+    const vanished = await this.#options.store.findVanished(group.id, { digest, sequence, blockNumber });
     if (vanished !== undefined && mayFind(vanished.topic)) {
       const details = `${quote(eventId)} was taken back by a reorganisation of the chain`;
-      throw new BrokerError("eventNotExist", { details });
+      return new BrokerError("eventNotExist", { details });
     }
     if (blockNumber > head)
-      throw new BrokerError("eventBeyondHead", { details: `block ${blockNumber}, the chain is at ${head}` });
-    throw new BrokerError("eventNotExist", { details: quote(eventId) });
+      return new BrokerError("eventBeyondHead", { details: `block ${blockNumber}, the chain is at ${head}` });
+    return new BrokerError("eventNotExist", { details: quote(eventId) });
   }
 }

@@ -1,4 +1,8 @@
+import { BrokerError } from "@stele/wire";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { withCalls } from "../../lib/with-calls.ts";
+import type { Store } from "../../ports/store.ts";
+import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { SubscriptionOrder } from "../operate/calls.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { TestEngine } from "../testing/test-engine.ts";
@@ -8,8 +12,16 @@ const [first, second] = ["topic/50622", "topic/83634"] as const;
 const url = "http://down/";
 
 let engine: TestEngine;
+/** The topic whose events neither the store nor the chain gives. */
+let unread: string | undefined;
 beforeEach(async () => {
-  engine = await TestEngine.start();
+  unread = undefined;
+  const memory = createMemoryStore();
+  const findBatch: Store["findBatch"] = async (groupId, place) => {
+    if (place.topic === unread) throw new BrokerError("chainUnreachable");
+    return memory.findBatch(groupId, place);
+  };
+  engine = await TestEngine.start({ store: withCalls(memory, { findBatch }) });
   for (const topic of [first, second, "a"]) await engine.broker.open({ topic, groupId: undefined });
   engine.sink.receive(url, () => ({ status: "failed", reason: "500" }));
 });
@@ -53,4 +65,10 @@ it("delivers a dead letter's own event again, although another topic has its eve
   engine.sink.receive(url, () => ({ status: "accepted" }));
   expect(await order(id, { kind: "redeliver", eventId })).toMatchObject({ events: 1 });
   expect(engine.sink.attempts.map(({ event }) => event.topic)).toEqual([second, second]);
+});
+
+it("getEvent finds the event of the topic that was opened first, although the chain does not give the other topic's", async () => {
+  const eventId = await publish(first, second);
+  unread = second;
+  expect(await engine.broker.getEvent({ eventId, groupId: undefined })).toMatchObject({ topic: first, eventId });
 });
