@@ -36,7 +36,7 @@ export interface ShareTake {
   readonly epoch: number;
   readonly cursor: Position;
   readonly gifts: readonly ShareGift[];
-  /** Returned events that a reorg has removed. */
+  /** Returned events that a reorg has removed, or that members get with QoS 0. */
   readonly dropped: readonly Position[];
 }
 

@@ -58,7 +58,7 @@ export class SharePlan {
     this.#returned.push(event);
   }
 
-  /** Drops a returned event that is no longer on the chain. */
+  /** Has the next take remove a returned event from the store: it is no longer on the chain, or a member gets it with QoS 0. */
   drop(position: Position): void {
     this.#dropped.push(position);
   }
@@ -66,6 +66,8 @@ export class SharePlan {
   /** The events that members have room for; undefined if there are none. Call {@link give} or {@link cancel} afterwards. */
   fill(): ShareTake | undefined {
     this.#returned = this.#returned.filter((event) => !this.#reserve(event));
+    // Nobody acknowledges an event of QoS 0: if the store kept it, each check would find it again.
+    for (const { event, reservation } of this.#reserved) if (reservation.qos === 0) this.drop(event.position);
     this.#fillFromFeed();
     if (this.#reserved.length === 0 && this.#dropped.length === 0) return undefined;
     const gifts = this.#reserved.flatMap(({ event: { topic, position }, reservation: { qos, to } }) => {

@@ -121,6 +121,15 @@ describe("a share", () => {
     expect(second.peer.deliveries.map(({ isRepeated }) => isRepeated)).toEqual([false, false, false, false]);
   });
 
+  it("delivers the unacknowledged events of a leaving member only once to a member that gets them with QoS 0", async () => {
+    const [first, second] = await attachBoth();
+    await second.subscribe("$share/s/a", { qos: 0 });
+    await publishMany("a", 3);
+    await first.detach(kept);
+    await engine.clock.advance(130_000); // two checks
+    expect(second.peer.sequences).toEqual([2, 1, 3]);
+  });
+
   it("keeps unacknowledged and newer events while it has no connected member", async () => {
     const first = await (await Client.attach("first")).subscribe("$share/s/a");
     await publishMany("a", 2);
