@@ -24,7 +24,7 @@ export interface SharesParts {
 /** Time between two checks whether other nodes returned events, in milliseconds. A node knows at once what its own connections returned. */
 const checkIntervalMs = 1_000;
 
-/** A single node makes only one check in this many, except after a failure: a check reads all unacknowledged events of shares, in SQLite on the main thread. */
+/** A single node makes one check in this many, except after a failure: a check reads all unacknowledged events of its shares, in SQLite on the main thread. */
 const loneCheckEvery = 60;
 
 /** The shares of one group that have members at this node, by the text of their filters: `$share/name/filter`. */

@@ -97,13 +97,28 @@ export class SqlShares implements ShareStore {
   }
 
   async findReturning(ids: readonly ShareId[]): Promise<readonly ShareId[]> {
-    if (ids.length === 0) return [];
     const found = new Set<string>();
-    for await (const range of this.#rangesAfter({ share_id: "", position: positionZero })) {
+    for await (const range of this.#rangesOf(ids)) {
       const rows = await findReturning(this.#database, ids, range).execute();
       for (const { share_id } of rows) found.add(share_id);
     }
     return [...found] as ShareId[]; // Unchanged since they were stored.
+  }
+
+  /** Ranges that together have every event of the given shares, and after each share at most the rest of one range of events of others. */
+  async *#rangesOf(ids: readonly ShareId[]): AsyncIterable<EventRange> {
+    const known = new Set<string>(ids);
+    let left: readonly string[] = ids.toSorted(); // Ascending, as the primary key is.
+    for (let [first] = left; first !== undefined; [first] = left) {
+      let passed = first;
+      for await (const range of this.#rangesAfter({ share_id: first, position: positionZero })) {
+        yield range;
+        if (range.upTo === undefined) return;
+        passed = range.upTo.share_id;
+        if (!known.has(passed)) break;
+      }
+      left = left.slice(1).filter((id) => id > passed);
+    }
   }
 
   /** Ranges that together have every event after `after`: of one share, or of all. PostgreSQL checks all in one statement, which blocks nobody. */
@@ -342,17 +357,16 @@ function oldestOf({ share_id, event_position: position, event_topic: topic, even
 }
 
 /** See ShareStore.findReturning. */
-export function findReturning({ relaxed, column }: SqlDatabase, ids: readonly ShareId[], range: EventRange) {
-  const query = relaxed.selectFrom("share_events").select("share_id").distinct().where(isReturned);
-  const { after, upTo } = range;
-  if (upTo === undefined && after.share_id === "") return query.where("share_id", "in", column(ids));
+export function findReturning(database: SqlDatabase, ids: readonly ShareId[], { after, upTo }: EventRange) {
+  const query = database.relaxed.selectFrom("share_events").select("share_id").distinct().where(isReturned);
+  if (database.isShared) return query.where("share_id", "in", database.column(ids)); // PostgreSQL checks all in one statement.
   // The expression keeps SQLite from beginning with the shares: it would read all their events for each range.
   return query
     .where(sql<boolean>`(share_id, position) > (${after.share_id}, ${after.position})`)
     .$if(upTo !== undefined, (rest) =>
       rest.where(sql<boolean>`(share_id, position) <= (${upTo?.share_id}, ${upTo?.position})`),
     )
-    .where(sql<string>`(share_id || '')`, "in", column(ids));
+    .where(sql<string>`(share_id || '')`, "in", database.column(ids));
 }
 
 function rowOf(database: Kysely<Schema>, { groupId, filter }: { readonly groupId: string; readonly filter: string }) {
