@@ -212,7 +212,7 @@ export class MemorySessions implements SessionStore, ShareStore {
   }
 
   async findReturning(ids: readonly ShareId[]) {
-    return ids.filter((id) => this.#shares.listReturned(id, { after: positionZero, atMost: 1 }).length > 0);
+    return this.#shares.findReturning(ids);
   }
 
   async takeShared(take: ShareTake) {

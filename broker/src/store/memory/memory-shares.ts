@@ -1,7 +1,9 @@
 import type { GroupId } from "../../domain/group-id.ts";
-import { before, minOf, type Position } from "../../domain/position.ts";
+import { before, minOf, type Position, positionZero } from "../../domain/position.ts";
 import { isShared } from "../../domain/shared-filter.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
+import { createLoopSlices } from "../../lib/system/loop-slices.ts";
+import { inSlices } from "../../lib/time-slices.ts";
 import type { SessionId, SessionKey, SettledEvent, ShareId, StoredFilter } from "../../ports/session-store.ts";
 import type { ReturnedPage, ShareGift, SharePlace, ShareTake, StoredShare } from "../../ports/share-store.ts";
 
@@ -13,7 +15,7 @@ interface TakenGift extends ShareGift {
 interface KeptShare extends StoredShare {
   readonly groupId: GroupId;
   readonly filter: TopicFilter;
-  /** Events that the share gave to members and that are not settled, by position. */
+  /** Events that the share gave to members and that are not settled, in ascending order: a take adds only events after the cursor, and replaces others. */
   readonly events: Map<Position, TakenGift>;
 }
 
@@ -46,10 +48,22 @@ export class MemoryShares {
   }
 
   listReturned(id: ShareId, { after, atMost }: ReturnedPage): readonly SharePlace[] {
-    const all = [...(this.#kept.get(id)?.events.values() ?? [])];
-    const events = all.filter((gift) => gift.position > after && this.#isReturned(gift));
-    const ordered = events.toSorted((left, right) => left.position - right.position).slice(0, atMost);
-    return ordered.map(({ topic, position }) => ({ topic, position }));
+    const places: SharePlace[] = [];
+    for (const gift of this.#kept.get(id)?.events.values() ?? []) {
+      if (places.length === atMost) break;
+      const { topic, position } = gift;
+      if (position > after && this.#isReturned(gift)) places.push({ topic, position });
+    }
+    return places;
+  }
+
+  /** In slices: the members of thousands of shares may have a million unacknowledged events. */
+  async findReturning(ids: readonly ShareId[]): Promise<readonly ShareId[]> {
+    const found: ShareId[] = [];
+    await inSlices(ids, createLoopSlices(), (id) => {
+      if (this.listReturned(id, { after: positionZero, atMost: 1 }).length > 0) found.push(id);
+    });
+    return found;
   }
 
   take({ id, epoch, cursor, gifts, dropped }: ShareTake): "taken" | "refused" | "member-refused" {
