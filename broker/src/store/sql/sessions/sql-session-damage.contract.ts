@@ -121,6 +121,16 @@ export function testSqlSessionDamage(name: string, create: () => Promise<SqlBack
       },
     );
 
+    it("a page of returned events is full although rows before its last event are damaged", async () => {
+      const { share, places } = await startShare();
+      await store.sessions.claimSession(claimOf()); // The new connection returns the member's events to the share.
+      await sql`update share_events set topic = 'b' where position = ${places[0]}`.execute(database.relaxed);
+      const list = () => store.sessions.listReturned(share.id, { after: positionZero, atMost: 1 });
+      expect(await list()).toEqual([{ topic: "a", position: places[1] }]);
+      await sql`update share_events set topic = 'b'`.execute(database.relaxed);
+      expect(await list()).toEqual([]);
+    });
+
     it("continues a share for its members after its row was lost", async () => {
       const { places } = await startShare();
       await sql`delete from shares`.execute(database.relaxed);
