@@ -20,7 +20,7 @@ const servers = [
   "broker/src/store/{adapters-agree.prop,sql/kill,sql/migrations/migrations}.test.ts",
   "broker/src/store/sql/postgres/**/*.test.ts",
   "broker/src/verify/{odd-node,unread-events,verify}.test.ts",
-  "tools/{failures,test}.test.ts",
+  "tools/{failures,postgres-server,test}.test.ts",
 ];
 
 /** Random histories of the engine and of several nodes: many steps for each of many seeds, in virtual time. */

@@ -3,7 +3,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chownSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
 import pg from "pg";
 import { findBinaries, findOwner } from "./postgres-programs.mjs";
@@ -14,7 +14,8 @@ const user = "stele";
 const binaries = findBinaries();
 const isRequired = process.env.CHECKS_POSTGRES === "required";
 const running = new Map();
-let template;
+/** The data folder of a server that never ran, as tar writes it. */
+let archive;
 // An interrupted run must leave no server behind.
 process.on("exit", () => {
   for (const [child, folder] of running) {
@@ -32,10 +33,11 @@ export function titleOf(title) {
 export async function startPostgres({ settings = [], port = portDefault, prepareData = () => {} } = {}) {
   if (binaries === undefined) throw new Error("PostgreSQL is not installed: neither initdb nor postgres was found");
   const owner = findOwner();
-  const folder = makeFolder("stele-postgres-", owner);
+  const folder = mkdtempSync(join(tmpdir(), "stele-postgres-"));
+  if (owner !== undefined) chownSync(folder, owner.uid, owner.gid);
   const spawnOptions = { ...owner, cwd: folder, env: { ...process.env, LC_ALL: "C" } };
   const data = join(folder, "data");
-  copyTemplate(data, { owner, spawnOptions });
+  makeData(data, spawnOptions);
   prepareData(data);
   const start = async () =>
     startProcess(join(binaries, "postgres"), { args: [`port=${port}`, ...settings], folder, spawnOptions });
@@ -44,30 +46,27 @@ export async function startPostgres({ settings = [], port = portDefault, prepare
   return server;
 }
 
-/** The data folder of a new server: `initdb` takes most of the processor time of a start, so it runs once for all servers of this process. */
-function copyTemplate(data, { owner, spawnOptions }) {
-  template ??= makeTemplate({ owner, spawnOptions });
-  // As the owner, since PostgreSQL refuses the data folder of another user, and with the mode of each file.
-  run("cp", ["-a", join(template, "data"), data], spawnOptions);
-}
-
-function makeTemplate({ owner, spawnOptions }) {
-  const folder = makeFolder("stele-postgres-template-", owner);
-  process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+/**
+ * `initdb` takes most of the processor time of a start, so it runs once for all servers of this process. The result is kept in memory: test runners and Ctrl-C
+ * end a process by a signal, and then nothing would remove a folder.
+ */
+function makeData(data, spawnOptions) {
+  if (archive !== undefined) {
+    run("tar", ["-xpf", "-"], { ...spawnOptions, input: archive });
+    return;
+  }
   const args = ["--no-sync", "--encoding=UTF8", "--locale=C", `--username=${user}`, "--auth=trust"];
-  run(join(binaries, "initdb"), [...args, "-D", join(folder, "data")], { ...spawnOptions, cwd: folder });
-  return folder;
-}
-
-function makeFolder(prefix, owner) {
-  const folder = mkdtempSync(join(tmpdir(), prefix));
-  if (owner !== undefined) chownSync(folder, owner.uid, owner.gid);
-  return folder;
+  run(join(binaries, "initdb"), [...args, "-D", data], spawnOptions);
+  archive = run("tar", ["-cf", "-", basename(data)], spawnOptions);
 }
 
 function run(program, args, options) {
-  const { status, stderr, error } = spawnSync(program, args, { ...options, encoding: "utf8" });
+  const { status, stdout, stderr, error } = spawnSync(program, args, {
+    ...options,
+    maxBuffer: Number.POSITIVE_INFINITY,
+  });
   if (status !== 0) throw new Error(`${program} failed: ${stderr}`, { cause: error });
+  return stdout;
 }
 
 class Server {
