@@ -9,6 +9,7 @@ import { loadConfig } from "../config/load-config.ts";
 import type { Config } from "../config/settings.ts";
 import { silentLogger } from "../lib/logger.ts";
 import { type OutputFormat, takeFormat, toJsonText, WrongFormat } from "../lib/output-format.ts";
+import { toPrintable } from "../lib/printable.ts";
 import { refuseLinks } from "../lib/system/data-folder.ts";
 import { giveToFolderOwner } from "../lib/system/file-owner.ts";
 import { makeFolderSync } from "../lib/system/make-folder.ts";
@@ -114,9 +115,11 @@ export async function runOnKeys(
       problem: noteOf(name, newFile) + problem,
     };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const isMisused = error instanceof UsageError || error instanceof WrongFormat;
+    const text = error instanceof Error ? error.message : String(error);
+    const reason = isMisused ? text : toPrintable(text); // PostgreSQL may have written a part of it. Problems of settings have a line each.
     return {
-      exitCode: error instanceof UsageError || error instanceof WrongFormat ? 2 : 1,
+      exitCode: isMisused ? 2 : 1,
       output: "",
       problem: `${noteOf(name, newFile)}stele ${name}: ${reason}\n`,
     };

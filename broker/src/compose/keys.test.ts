@@ -1,9 +1,10 @@
-import { chownSync, existsSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { runKeys } from "./keys.ts";
-import { runRoles } from "./roles.ts";
+import { describeRoles, runRoles } from "./roles.ts";
+import { loadConfig } from "../config/load-config.ts";
 
 let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "keys-"))));
@@ -56,6 +57,31 @@ it.each<[typeof runKeys, ...string[]]>([
   const outcome = await command([...argv, "--data-dir", missing], { env: {}, now });
   expect(outcome).toMatchObject({ exitCode: 1, problem: expect.stringContaining(`${missing} does not exist`) });
   expect(existsSync(missing)).toBe(false);
+});
+
+it.each([
+  ["key", runKeys],
+  ["role", runRoles],
+])("stele %s escapes a reason for a terminal", async (name, command) => {
+  const outcome = await command(["list", "--data-dir", join(folder, "\u001b[2J\nmissing")], { env: {}, now });
+  const problem = `stele ${name}: ${folder}/\\u{1b}[2J\\u{a}missing does not exist`;
+  expect(outcome).toMatchObject({ exitCode: 1, problem: expect.stringContaining(problem) });
+});
+
+it("describeRoles escapes for a terminal why it cannot read the roles of the store", async () => {
+  const dataDir = join(folder, "\u001b[2J\ndamaged");
+  mkdirSync(dataDir);
+  writeFileSync(join(dataDir, "keys.sqlite"), "no database".repeat(1_000));
+  const loaded = loadConfig({
+    env: { STELE_ACCESS: "{}" },
+    argv: ["--data-dir", dataDir],
+    readFile: () => "",
+    version: "",
+  });
+  if (loaded.status !== "loaded") throw new Error(JSON.stringify(loaded));
+  expect(await describeRoles(loaded.config)).toMatch(
+    /^roles of the store: not read, .*\\u\{1b\}\[2J\\u\{a\}damaged.*\n$/m,
+  );
 });
 
 it.each([

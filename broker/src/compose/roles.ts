@@ -17,6 +17,7 @@ import type { Config } from "../config/settings.ts";
 import { adminRole, findRuleProblems, isRoleName, rolesMax, type StoredRole } from "../domain/access-role.ts";
 import type { AccessRule } from "../domain/access-rule.ts";
 import { silentLogger } from "../lib/logger.ts";
+import { toPrintable } from "../lib/printable.ts";
 import type { ApiKeys } from "../ports/api-keys.ts";
 import { readSqliteRoles } from "../store/sql/sqlite/sqlite-api-keys.ts";
 import { roleRulesSchema } from "@stele/wire";
@@ -63,7 +64,7 @@ export async function describeRoles(config: Config): Promise<string> {
   try {
     return toLines(config, await readStored(config)).join("");
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = toPrintable(error instanceof Error ? error.message : String(error)); // PostgreSQL may have written a part of it.
     return `${toLines(config, []).join("")}roles of the store: not read, ${reason}\n`;
   }
 }

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import {
   cpSync,
   existsSync,
@@ -9,10 +10,12 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { type RunningServer, startServer } from "./start-server.ts";
 import { runScrub } from "./scrub.ts";
 import { loadConfig } from "../config/load-config.ts";
@@ -183,6 +186,35 @@ describe("stele scrub", () => {
     expect(outcome.output).toMatch(
       /group away, index: 0 batches checked, 1 damaged, 0 repaired\nthe index was damaged and was emptied, .*; the index may lack events of the chain \(\S+: the connection was refused\)/,
     );
+  });
+
+  it("escapes for a terminal what a chain answered", async () => {
+    const error = { code: -32_000, message: "\u001b[2J\nno such chain" };
+    const endpoint = createServer((request, response) => {
+      request.resume();
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify({ jsonrpc: "2.0", id: 1, error }));
+    }).listen(0, "127.0.0.1");
+    onTestFinished(() => void endpoint.close());
+    await once(endpoint, "listening");
+    const url = `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}`;
+    const groups = [
+      { id: "1", endpoints: "embedded" },
+      { id: "away", endpoints: [url] },
+    ];
+    const env = { STELE_GROUPS: JSON.stringify(groups) };
+    const { output } = await runScrub(["--data-dir", folder], { env, log: () => {} });
+    expect(output).toMatch(
+      /^the index may lack events of the chain \(.*\\u\{1b\}\[2J\\u\{a\}no such chain.*\): start/m,
+    );
+  });
+
+  it("escapes for a terminal why it fails", async () => {
+    const outcome = await runScrub(["--data-dir", join(folder, "\u001b[2J\nmissing")], { env: {}, log: () => {} });
+    expect(outcome).toMatchObject({
+      exitCode: 2,
+      problem: expect.stringContaining("\\u{1b}[2J\\u{a}missing does not"),
+    });
   });
 
   it("names a block that it cannot repair, and what to restore", async () => {

@@ -9,6 +9,7 @@ import { CleanupStack } from "../lib/cleanup-stack.ts";
 import { joinTexts } from "../lib/join-texts.ts";
 import type { Logger } from "../lib/logger.ts";
 import { takeFormat, toJsonText } from "../lib/output-format.ts";
+import { toPrintable } from "../lib/printable.ts";
 import { createLogger } from "../telemetry/logger.ts";
 import type { IndexFinding } from "../store/sql/index/index-tables.ts";
 import { version } from "../version.ts";
@@ -121,7 +122,9 @@ function withStart(report: ScrubReport, { finding, behind }: Start): ScrubReport
     texts.push(`the index was damaged and ${outcome}: table ${finding.table}, ${finding.found}`);
   }
   if (!isRebuilt)
-    texts.push(`the index may lack events of the chain (${behind}): start the broker, or scrub again later`);
+    texts.push(
+      `the index may lack events of the chain (${toPrintable(behind)}): start the broker, or scrub again later`,
+    );
   const count = finding === undefined ? 0 : 1;
   return {
     ...report,
@@ -142,6 +145,7 @@ function failed(reason: string): ScrubOutcome {
   return { exitCode: 2, output: "", problem: `stele scrub: ${reason}\n` };
 }
 
+/** A chain or the system may have written a part of it. */
 function toReason(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return toPrintable(error instanceof Error ? error.message : String(error));
 }
