@@ -47,6 +47,12 @@ export function isBeforeConnection(error: unknown): boolean {
   return codesBeforeConnection.has(code) || isTls(code ?? "");
 }
 
+/** The code of a failure of TLS; undefined for other failures. */
+export function tlsCodeOf(error: unknown): string | undefined {
+  const code = error instanceof Error ? codeOf(error) : undefined;
+  return code !== undefined && isTls(code) ? code : undefined;
+}
+
 /** Whether `fetch` did not try, because the Fetch standard (section 2.9) blocks the port, such as 6000 or 10080. undici sets no code on its error. */
 export function isBlockedPort(cause: unknown): boolean {
   return cause instanceof Error && cause.message === "bad port";

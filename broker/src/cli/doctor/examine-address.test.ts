@@ -1,5 +1,11 @@
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
+import { type AddressInfo, createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createServer as createTlsServer } from "node:tls";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { examineAddress } from "./examine-address.ts";
 
@@ -37,14 +43,61 @@ it("reports a port that the Fetch standard blocks", async () => {
   ]);
 });
 
-it.each([
-  ["http", "write https if the broker speaks TLS"],
-  ["https", "stele shows no client certificate"],
-])("reports what may be wrong at an %s address that ends the connection", async (scheme, advice) => {
-  const server = createServer((socket) => socket.once("data", () => socket.destroy())).listen(0, "127.0.0.1");
+async function listen(server: Server): Promise<string> {
+  server.listen(0, "127.0.0.1");
   onTestFinished(() => void server.close());
   await once(server, "listening");
-  const url = `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const findings = await examineAddress(url, new AbortController().signal);
-  expect(findings).toMatchObject([{ status: "failed", advice: expect.stringContaining(advice) }]);
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function adviceFor(url: string): Promise<string | undefined> {
+  const [finding] = await examineAddress(url, new AbortController().signal);
+  expect(finding?.status).toBe("failed");
+  return finding?.advice;
+}
+
+it.each([
+  ["http", "ends the connection; write https if the broker speaks TLS"],
+  [
+    "https",
+    "ends the connection; a broker with httpTlsClientCaFile does so, because stele shows no client certificate",
+  ],
+])("reports what may be wrong at an %s address that ends the connection", async (scheme, advice) => {
+  const address = await listen(createServer((socket) => socket.once("data", () => socket.destroy())));
+  expect(await adviceFor(`${scheme}://${address}`)).toMatch(`something listens there, but ${advice}`);
+});
+
+it("asks to start the broker where nothing listens, and only there", async () => {
+  const server = createServer();
+  const address = await listen(server);
+  await new Promise((resolve) => server.close(resolve));
+  for (const scheme of ["http", "https"]) {
+    const advice = "start the broker with stele start, or name another address with --url";
+    expect(await adviceFor(`${scheme}://${address}`)).toBe(advice);
+  }
+});
+
+it("suggests http where the broker does not speak TLS", async () => {
+  const address = await listen(createHttpServer());
+  expect(await adviceFor(`https://${address}`)).toMatch(/^something listens there, .*; write http if/);
+});
+
+it("suggests https where the broker speaks TLS", async () => {
+  const address = await listen(createTlsServer());
+  expect(await adviceFor(`http://${address}`)).toMatch(/^something listens there, .*; write https if/);
+});
+
+it("reports that TLS failed for another reason than the certificate as a connection that ends", async () => {
+  const address = await listen(createTlsServer()); // It has no certificate, so no cipher fits.
+  expect(await adviceFor(`https://${address}`)).toMatch(/^something listens there, but ends the connection; /);
+});
+
+it("says how to trust a certificate of a private authority", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "stele-doctor-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const [key, cert] = [join(folder, "key.pem"), join(folder, "certificate.pem")];
+  const form = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
+  execFileSync("openssl", [...form, "-subj", "/CN=localhost", "-keyout", key, "-out", cert], { stdio: "ignore" });
+  const address = await listen(createTlsServer({ key: readFileSync(key), cert: readFileSync(cert) }));
+  expect(await adviceFor(`https://${address}`)).toMatch(/^if a private authority signed .* NODE_EXTRA_CA_CERTS/);
 });

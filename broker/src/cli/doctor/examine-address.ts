@@ -1,4 +1,4 @@
-import { isBlockedPort } from "../../lib/network-failure.ts";
+import { isBeforeConnection, isBlockedPort, tlsCodeOf } from "../../lib/network-failure.ts";
 import { withoutPassword } from "../http-url.ts";
 import type { Finding } from "./finding.ts";
 
@@ -50,22 +50,17 @@ function explain(error: unknown, url: string): { readonly detail: string; readon
 function adviceFor(cause: unknown, isSecured: boolean): string {
   if (isBlockedPort(cause))
     return "programs that call by fetch connect to no such port: start the broker with another --port";
-  if (isEndedByOther(cause)) {
-    return isSecured
-      ? "something listens there, but ends the connection; a broker with httpTlsClientCaFile does so, because stele shows no client certificate"
-      : "something listens there, but ends the connection; write https if the broker speaks TLS (httpTlsCertificateFile)";
-  }
-  const start = "start the broker with stele start, or name another address with --url";
-  const certificate =
-    "if Node.js does not trust the broker's certificate, name the file with its authority's certificate by NODE_EXTRA_CA_CERTS";
-  return isSecured ? `${start}; ${certificate}` : start;
-}
-
-/** With TLS 1.3, a server refuses a client without a certificate only after the handshake: the client may see the alert, or only the end. */
-const endings = /^(?:UND_ERR_SOCKET|ECONNRESET|ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED)$/;
-
-function isEndedByOther(cause: unknown): boolean {
-  return cause instanceof Error && "code" in cause && endings.test(String(cause.code));
+  const tlsCode = tlsCodeOf(cause);
+  if (tlsCode === "ERR_SSL_WRONG_VERSION_NUMBER")
+    return "something listens there, but does not speak TLS; write http if the broker does not (httpTlsCertificateFile)";
+  if (tlsCode !== undefined && !tlsCode.startsWith("ERR_SSL_"))
+    return "if a private authority signed the broker's certificate, name the file with the authority's certificate by NODE_EXTRA_CA_CERTS; else call the broker by a name of the certificate, or renew it";
+  // For a name with several addresses, Node.js reports together that it could connect to none.
+  if ((isBeforeConnection(cause) && tlsCode === undefined) || cause instanceof AggregateError)
+    return "start the broker with stele start, or name another address with --url";
+  return isSecured
+    ? "something listens there, but ends the connection; a broker with httpTlsClientCaFile does so, because stele shows no client certificate"
+    : "something listens there, but ends the connection; write https if the broker speaks TLS (httpTlsCertificateFile)";
 }
 
 /** Compares the clocks. The broker wrote the Date header between the two times, in whole seconds. */
