@@ -49,16 +49,31 @@ it("shows the most events that wait for one subscription, even when another wait
   expect(broker.operator.listFigures(testCaller).at(-1)?.lagEvents).toBe(12);
 });
 
-it("goes on with the age of the oldest waiting event while the chain does not give the time of its block", async () => {
+it("goes on with the age of the oldest waiting event while the chain does not give the time of a block", async () => {
   engine = await TestEngine.start({ readMemory: () => 1 });
   const { broker, clock, sink } = engine;
   await broker.open({ topic: "a", groupId: undefined });
-  sink.receive("http://down/", () => ({ status: "failed", reason: "500" }));
+  const failed: AttemptOutcome = { status: "failed", reason: "500" };
+  let accepts = 0;
+  sink.receive("http://down/", () => ((accepts -= 1) < 0 ? failed : { status: "accepted" }));
   await engine.subscribe("a", { url: "http://down/" });
   await engine.publishMany("a", 1);
   await clock.advance(60_000);
+  await engine.publishMany("a", 1);
+  await clock.advance(10_000);
   const before = lag()?.seconds ?? 0;
   engine.readBlock = () => Promise.reject(new Error("the connection was refused"));
   await clock.advance(300_000);
-  expect(lag()).toEqual({ events: 1, seconds: before + 300 });
+  expect(lag()).toEqual({ events: 2, seconds: before + 300 });
+
+  accepts = 1;
+  await clock.advance(300_000);
+  expect(lag()).toEqual({ events: 1, seconds: before + 600 });
+  accepts = 1;
+  await clock.advance(600_000);
+  expect(lag()).toEqual({ events: 0, seconds: 0 });
+
+  await engine.publishMany("a", 1);
+  await clock.advance(20_000);
+  expect(lag()).toEqual({ events: 1, seconds: undefined });
 });

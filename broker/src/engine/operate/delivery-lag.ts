@@ -37,8 +37,11 @@ export class DeliveryLag {
   readonly #options: DeliveryLagOptions;
   readonly #trouble: ReportedTrouble;
   #lags: ReadonlyMap<GroupId, Lag> = new Map();
-  /** The block of the oldest waiting event and its time, as last read: while the chain does not answer, that event still waits. */
-  readonly #oldest = new Map<GroupId, { readonly block: number; readonly at: number }>();
+  /**
+   * Time of the block of the oldest waiting event, as last read, while events wait. It serves while the chain does not answer: the age then goes on, although
+   * another event may have become the oldest. Without an age, an alert would end and begin again.
+   */
+  readonly #oldestAt = new Map<GroupId, number>();
   #cancelTimer: (() => void) | undefined;
   #isStopped = false;
 
@@ -97,16 +100,18 @@ export class DeliveryLag {
     await counts.read();
     const behind = furthest.filter(({ subscription }) => counts.get(subscription) > 0);
     const [oldest] = behind;
-    if (oldest === undefined) return noLag;
+    if (oldest === undefined) {
+      this.#oldestAt.delete(group.id);
+      return noLag;
+    }
     const events = Math.max(...behind.map(({ subscription }) => counts.get(subscription)));
     const at = await this.#timeOf(group, blockOf(oldest.position));
     return { events, seconds: at === undefined ? undefined : Math.max(0, this.#options.clock.now() - at) / 1_000 };
   }
 
   async #timeOf({ id, times }: Group, block: number): Promise<number | undefined> {
-    const last = this.#oldest.get(id);
-    const at = (await times.find(block)) ?? (last?.block === block ? last.at : undefined);
-    if (at !== undefined) this.#oldest.set(id, { block, at });
+    const at = (await times.find(block)) ?? this.#oldestAt.get(id);
+    if (at !== undefined) this.#oldestAt.set(id, at);
     return at;
   }
 }
