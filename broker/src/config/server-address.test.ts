@@ -22,18 +22,21 @@ test.each([
   expect(isServerAddress(text)).toBe(false);
 });
 
-test.each(["node-1:8080", "10.0.0.7:1", "[fd00::7]:65535"])("accepts %s as the address of a node", (text) => {
-  expect(isHostPort(text)).toBe(true);
-});
+test.each(["node-1:8080", "node-1:08080", "10.0.0.7:1", "[fd00::7]:65535"])(
+  "accepts %s as the address of a node",
+  (text) => {
+    expect(isHostPort(text)).toBe(true);
+  },
+);
 
 test.each([
   "",
   "node-1",
   "node-1:",
   "node-1:0",
-  "node-1:080",
   "node-1:65536",
   "node-1:99999",
+  "node-1:000080",
   "fd00::7:80",
   "http://node-1:80",
 ])("refuses %j as the address of a node", (text) => {

@@ -3,13 +3,17 @@ import { isIP } from "node:net";
 /** Whether a text is the address of a name server, with or without a port. */
 export function isServerAddress(text: string): boolean {
   if (isIP(text) !== 0) return true;
-  const [whole, inBrackets, bare, port] = /^(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+)):(\d{1,5})$/.exec(text) ?? [];
-  if (whole === undefined || Number(port) < 1 || Number(port) > 65_535) return false;
+  const [whole, inBrackets, bare, port] = /^(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+)):(.*)$/.exec(text) ?? [];
+  if (whole === undefined || !isPort(port)) return false;
   return inBrackets === undefined ? isIP(bare ?? "") === 4 : isIP(inBrackets) === 6;
 }
 
 /** Whether a text is a host and a port at which others reach a node. */
 export function isHostPort(text: string): boolean {
-  const [, port] = /^(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]{1,253}):([1-9]\d{0,4})$/.exec(text) ?? [];
-  return port !== undefined && Number(port) <= 65_535;
+  const [, port] = /^(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]{1,253}):(.*)$/.exec(text) ?? [];
+  return isPort(port);
+}
+
+function isPort(text = ""): boolean {
+  return /^\d{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65_535;
 }
