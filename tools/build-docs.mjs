@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { root, run } from "./prepare.mjs";
+import { root, run, runNpm } from "./prepare.mjs";
 import { stagePages } from "./docs-pages.mjs";
 
 const site = join(root, "site");
@@ -22,9 +22,8 @@ copyBuilt();
 function install() {
   const lock = readFileSync(join(site, "package-lock.json"), "utf8");
   if (existsSync(stamp) && readFileSync(stamp, "utf8") === lock) return;
-  const npm = process.platform === "win32" ? "npm.cmd" : "npm";
   const flags = ["ci", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"];
-  if (run(npm, flags, { cwd: site, stdio: ["ignore", 2, 2] }) !== 0) process.exit(1);
+  if (runNpm(flags, { cwd: site, stdio: ["ignore", 2, 2] }) !== 0) process.exit(1);
   writeFileSync(stamp, lock);
 }
 

@@ -4,7 +4,7 @@
 import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { external } from "./bundle-externals.mjs";
-import { prepare, root, run } from "./prepare.mjs";
+import { prepare, root, runNpm } from "./prepare.mjs";
 import { toNotices } from "./third-party.mjs";
 
 const libraries = ["eth", "wire", "client"];
@@ -15,9 +15,8 @@ const target = resolve(process.argv[2] ?? join(root, "packages"));
 const stage = join(target, ".stage");
 rmSync(stage, { recursive: true, force: true });
 const folders = [stageCommand(), ...libraries.map(stageLibrary)];
-const npm = process.platform === "win32" ? "npm.cmd" : "npm";
 const args = ["pack", "--ignore-scripts", "--loglevel=error", "--pack-destination", target, ...folders];
-process.exitCode = run(npm, args, { cwd: stage, stdio: ["ignore", "inherit", "inherit"] });
+process.exitCode = runNpm(args, { cwd: stage, stdio: ["ignore", "inherit", "inherit"] });
 rmSync(stage, { recursive: true, force: true });
 if (process.exitCode === 0) printCommands();
 

@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { hasPackages } from "./installed-packages.mjs";
+import { toNpmCommand } from "./npm-command.mjs";
 
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), "..");
 
@@ -31,6 +32,12 @@ export function run(command, args, options = {}) {
   return status ?? 1;
 }
 
+/** As {@link run}, for npm. */
+export function runNpm(args, options) {
+  const { command, args: given, shell } = toNpmCommand(args);
+  return run(command, given, { ...options, shell });
+}
+
 /** The script of an installed package's command. Run it with the Node.js of this process. */
 export function binary(path) {
   return join(root, "node_modules", path);
@@ -50,10 +57,8 @@ function install() {
     return;
   }
   console.error("Installing packages (first start, or the lock file has changed) …");
-  // By a shell: on Windows, npm is a script, which Node.js starts no other way.
-  const command = "npm ci --include=dev --no-audit --no-fund --loglevel=error";
-  const code = run(command, [], { stdio: ["ignore", 2, 2], shell: true });
-  if (code !== 0) fail("`npm ci` failed; see above.");
+  const args = ["ci", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"];
+  if (runNpm(args, { stdio: ["ignore", 2, 2] }) !== 0) fail("`npm ci` failed; see above.");
   writeStamp(installedStamp, wanted);
 }
 

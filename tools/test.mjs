@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { parseCLI, startVitest } from "vitest/node";
 import { findBinaries } from "./postgres-programs.mjs";
-import { prepare, root } from "./prepare.mjs";
+import { prepare, root, runNpm } from "./prepare.mjs";
 import { toFailures } from "./failures.mjs";
 import { toLeftOut } from "./left-out.mjs";
 import { toSlowTable } from "./slow-table.mjs";
@@ -46,7 +46,7 @@ if (!existsSync(join(root, "broker", "dist", "docs", "index.html"))) {
   const fate = process.env.CHECKS_DOCS === "required" ? "failed, since they are required here" : "were left out";
   console.log(`The documentation's site is not built: the tests with it ${fate}. Build it with: npm run build:docs`);
 }
-if (spawnSync("npm", ["ping", "--fetch-retries=0", "--fetch-timeout=5000"]).status !== 0) {
+if (runNpm(["ping", "--fetch-retries=0", "--fetch-timeout=5000"], { stdio: "ignore" }) !== 0) {
   const fate = process.env.CHECKS_REGISTRY === "required" ? "failed, since they are required here" : "were left out";
   console.log(`npm's registry does not answer: the tests of the packed tarballs ${fate}.`);
 }
