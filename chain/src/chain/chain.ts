@@ -161,14 +161,15 @@ export class Chain implements ReadableChain {
     return checkBlocks(this.#database, { ...range, to: range.to < head ? range.to : head });
   }
 
-  /** One step of {@link checkIndexEntries}; `isFirst` starts over. */
+  /** One step of {@link checkIndexEntries}; `isFirst` starts over. @throws an error of a read, or of a disk without room for the rebuilt index. */
   checkIndexEntries(isFirst: boolean): CheckedIndexEntries {
     const check = (isFirst ? undefined : this.#indexCheck) ?? checkIndexEntries(this.#database);
     this.#indexCheck = undefined; // A check that failed cannot continue: the next step starts over.
+    const logBytes = this.#database.logBytes;
     const step = check.next();
-    this.#checkpointWhenLarge(); // A rebuild writes many pages for each block that it reads, and there may be no new block.
     if (step.done === true) return { isMore: false, entries: 0, ...step.value };
     this.#indexCheck = check;
+    if (this.#database.logBytes > logBytes) this.#checkpointRebuild();
     return { isMore: true, entries: step.value, isDamaged: false };
   }
 
@@ -289,17 +290,28 @@ export class Chain implements ReadableChain {
     this.#listener.faultChanged(fault);
   }
 
-  /**
-   * Copies a large log into the file. While a reader needs the end of the log, the log keeps growing: the next try follows after LOG_BYTES_MAX / 2 more bytes.
-   */
+  /** Copies a large log into the file. On a disk without room for that, no block can be written until it succeeds. */
   #checkpointWhenLarge(): void {
-    const bytes = this.#database.logBytes;
-    if (this.#isFileHeld || bytes < this.#checkpointAt) return;
+    if (this.#isFileHeld || this.#database.logBytes < this.#checkpointAt) return;
     try {
-      this.#checkpointAt = this.#database.checkpoint() ? LOG_BYTES_MAX : bytes + LOG_BYTES_MAX / 2;
+      this.#checkpoint();
     } catch (error) {
       this.#retryLater(error instanceof Error ? error : new Error(String(error)));
     }
+  }
+
+  /**
+   * Copies a large log into the file after a step of a check that wrote to it: a rebuild writes many pages for each block that it reads, and there may be no
+   * new block. An error fails that step alone: it says nothing of blocks, which may still fit into the log.
+   */
+  #checkpointRebuild(): void {
+    if (this.#database.logBytes >= Math.max(LOG_BYTES_MAX, this.#checkpointAt)) this.#checkpoint();
+  }
+
+  /** While a reader needs the end of the log, the log keeps growing: the next try follows after LOG_BYTES_MAX / 2 more bytes. */
+  #checkpoint(): void {
+    const bytes = this.#database.logBytes;
+    this.#checkpointAt = this.#database.checkpoint() ? LOG_BYTES_MAX : bytes + LOG_BYTES_MAX / 2;
   }
 }
 

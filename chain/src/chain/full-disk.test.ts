@@ -16,7 +16,7 @@ const options: ChainOptions = {
   callTimeMsMax: 0,
   checkInterval: 1,
   registryCode: undefined,
-  unsavedBytesMax: LOG_BYTES_MAX,
+  unsavedBytesMax: 1,
 };
 
 /** A disk with room for the write-ahead log and none for the file: the log cannot be copied into the file. */
@@ -29,10 +29,11 @@ class SmallDisk extends DatabaseSync {
   }
 }
 
-/** Opens a chain whose log always has the length at which it is copied into the file. `reported` is what the chain reports to its owner. */
-async function open(disk: SmallDisk) {
+/** Opens a chain whose log has the length at which it is copied into the file, and `grown` bytes more. `reported` is what the chain reports to its owner. */
+async function open(disk: SmallDisk, grown = () => 0) {
   disk.exec(SCHEMA);
-  const owned = { database: disk, isMoved: () => false, logBytes: () => LOG_BYTES_MAX, close: () => disk.close() };
+  const logBytes = (): number => LOG_BYTES_MAX + grown();
+  const owned = { database: disk, isMoved: () => false, logBytes, close: () => disk.close() };
   const reported: string[] = [];
   const chain = await Chain.open(new ChainDatabase(disk, owned), options, {
     blockSealed: ({ header }) => reported.push(`block ${header.number}`),
@@ -82,5 +83,43 @@ it("reports a full disk to its owner, and continues, if the log cannot be copied
   expect(reported).toEqual(["database or disk is full"]);
   await vi.advanceTimersByTimeAsync(COMMIT_RETRY_MS);
   await last(reported, "no fault");
+  await chain.stop();
+});
+
+/** Makes two blocks, so that the index entries of the first, and of block 0, are in their table. */
+async function saveEntries(chain: Chain, reported: readonly string[]): Promise<void> {
+  for (const nonce of [0, 1]) {
+    await submit(chain, nonce);
+    await last(reported, `block ${nonce + 1}`);
+  }
+}
+
+function check(chain: Chain): boolean {
+  let step = chain.checkIndexEntries(true);
+  while (step.isMore) step = chain.checkIndexEntries(false);
+  return step.isDamaged;
+}
+
+it("checks an undamaged index on a full disk, whatever the length of the log", async () => {
+  const disk = new SmallDisk(":memory:");
+  const { chain, reported } = await open(disk);
+  disk.isFull = true;
+  expect(check(chain)).toBe(false);
+  expect(reported).toEqual([]);
+  await chain.stop();
+});
+
+it("a rebuild of the index on a full disk fails alone: blocks still fit into the log, and the next step goes on", async () => {
+  const disk = new SmallDisk(":memory:");
+  const changes = () => Number(disk.prepare("SELECT total_changes() AS total").get()?.["total"]);
+  const { chain, reported } = await open(disk, changes);
+  await saveEntries(chain, reported);
+  disk.exec("DELETE FROM places");
+  disk.isFull = true;
+  expect(() => check(chain)).toThrow("database or disk is full");
+  expect(reported.at(-1)).toBe("block 2");
+  disk.isFull = false;
+  expect(chain.checkIndexEntries(false)).toEqual({ isMore: false, entries: 0, isDamaged: true });
+  expect(check(chain)).toBe(false);
   await chain.stop();
 });
