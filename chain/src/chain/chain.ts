@@ -161,9 +161,14 @@ export class Chain implements ReadableChain {
     return checkBlocks(this.#database, { ...range, to: range.to < head ? range.to : head });
   }
 
-  /** One step of {@link checkIndexEntries}; `isFirst` starts over. @throws an error of a read, or of a disk without room for the rebuilt index. */
+  /**
+   * One step of {@link checkIndexEntries}; `isFirst` starts over. Does nothing while the file is held.
+   * @throws an error of a read, or of a disk without room for the rebuilt index.
+   */
   checkIndexEntries(isFirst: boolean): CheckedIndexEntries {
-    const check = (isFirst ? undefined : this.#indexCheck) ?? checkIndexEntries(this.#database);
+    if (isFirst) this.#indexCheck = undefined;
+    if (this.#isFileHeld) return { isMore: true, entries: 0, isDamaged: false }; // A rebuild would fill the log, which nobody may copy now.
+    const check = this.#indexCheck ?? checkIndexEntries(this.#database);
     this.#indexCheck = undefined; // A check that failed cannot continue: the next step starts over.
     const logBytes = this.#database.logBytes;
     const step = check.next();

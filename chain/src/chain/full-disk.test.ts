@@ -123,3 +123,20 @@ it("a rebuild of the index on a full disk fails alone: blocks still fit into the
   expect(check(chain)).toBe(false);
   await chain.stop();
 });
+
+it("a check of the index, and a rebuild, wait while the file is held", async () => {
+  const disk = new SmallDisk(":memory:");
+  const { chain, reported } = await open(disk);
+  await saveEntries(chain, reported);
+  disk.exec("DELETE FROM places");
+  const waits = { isMore: true, entries: 0, isDamaged: false };
+  expect(chain.checkIndexEntries(true).entries).toBeGreaterThan(0);
+  expect(chain.holdFile()).toBe(true);
+  expect([chain.checkIndexEntries(false), chain.checkIndexEntries(true)]).toEqual([waits, waits]);
+  chain.releaseFile();
+  const steps = [chain.checkIndexEntries(false)];
+  while (steps.at(-1)?.isMore === true) steps.push(chain.checkIndexEntries(false));
+  expect(steps.map(({ entries }) => entries)).toEqual([3, 0, 3, 0]); // It starts over: the blocks, the rows, the rebuild and its end.
+  expect(steps.at(-1)?.isDamaged).toBe(true);
+  await chain.stop();
+});
