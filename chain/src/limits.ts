@@ -106,7 +106,10 @@ export const FILTERS_MAX = 1_024;
 /** Maximum number of subscriptions (`eth_subscribe`). */
 export const SUBSCRIPTIONS_MAX = 1_024;
 
-/** Length of the write-ahead log, in bytes, at which it is copied into the database, after the block is announced. */
+/**
+ * Length of the write-ahead log, in bytes, at which it is copied into the database: after a block is announced, or after a step of a check that rebuilds the
+ * index of hashes and logs.
+ */
 export const LOG_BYTES_MAX = 8_388_608;
 
 /** Longest time between a write of the head file and its sync, in milliseconds. */
