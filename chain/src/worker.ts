@@ -13,7 +13,7 @@ import { dispatch } from "./rpc/dispatch.ts";
 import { Filters } from "./rpc/filters.ts";
 import { Subscriptions } from "./rpc/subscriptions.ts";
 import { toErrorMessage } from "./rpc-error.ts";
-import { type CloseOptions, explain } from "./storage/open-database.ts";
+import { type CloseOptions, explainFault, explainOpening } from "./storage/open-database.ts";
 import { isTransientFault } from "./storage/transient-fault.ts";
 
 const port = parentPort;
@@ -94,7 +94,11 @@ function answerWith({ id }: { readonly id: number }, answer: () => unknown): voi
   try {
     post({ kind: "result", id, result: answer() });
   } catch (error) {
-    post({ kind: "error", id, error: toErrorMessage(isTransientFault(error) ? explain(data.file, error) : error) });
+    post({
+      kind: "error",
+      id,
+      error: toErrorMessage(isTransientFault(error) ? explainFault(data.file, error) : error),
+    });
   }
 }
 
@@ -140,7 +144,7 @@ async function stop({ chain }: RpcContext, options: CloseOptions): Promise<void>
 
 function toRefusal(file: string, error: unknown): ChainFileError {
   if (error instanceof ChainFileError) return error;
-  if (isTransientFault(error)) return explain(file, error);
+  if (isTransientFault(error)) return explainOpening(file, error);
   // The file could be opened, so the failure comes from its content.
   const reason = (error instanceof Error ? error.message : String(error)).replace(/\.?$/, ".");
   return new ChainFileError(`The chain file ${file} is damaged: ${reason} Restore its folder from a backup.`, {

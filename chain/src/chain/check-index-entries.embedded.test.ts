@@ -184,6 +184,19 @@ it("checkIndexEntries names the file and what to do if the disk is full, and the
   await expect(check(chain, false)).rejects.toThrow(full);
 });
 
+it("checkIndexEntries says of a running chain that its file cannot be written, not that it cannot be opened", async () => {
+  const copy = damaged((sqlite) => sqlite.exec("DELETE FROM places"));
+  await using chain = await start(copy);
+  const other = new DatabaseSync(copy);
+  other.exec("BEGIN IMMEDIATE");
+  await expect(check(chain)).rejects.toThrow(
+    `The chain file ${copy} cannot be read or written: database is locked. Check its disk, and that no other program uses the file.`,
+  );
+  other.exec("ROLLBACK");
+  other.close();
+  expect(await check(chain)).toBe(true);
+});
+
 it.each([
   ["a transaction that its block does not have", 0],
   ["a block that the chain does not have", 30],

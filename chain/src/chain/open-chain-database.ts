@@ -4,7 +4,7 @@ import type { WorkerSettings } from "../messages.ts";
 import type { NativeCalls } from "../native-calls.ts";
 import { ChainDatabase } from "../storage/chain-database.ts";
 import { HeadFile } from "../storage/head-file.ts";
-import { explain, isInMemory, openDatabase } from "../storage/open-database.ts";
+import { explainOpening, isInMemory, openDatabase } from "../storage/open-database.ts";
 import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from "../storage/schema.ts";
 import { checkHead } from "./check-head.ts";
 
@@ -38,7 +38,7 @@ async function openTables(settings: WorkerSettings, calls: NativeCalls): Promise
     return chainDatabase;
   } catch (cause) {
     owned.close({ keepsLog: true });
-    throw cause instanceof ChainFileError ? cause : explain(file, cause);
+    throw cause instanceof ChainFileError ? cause : explainOpening(file, cause);
   }
 }
 

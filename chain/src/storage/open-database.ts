@@ -70,7 +70,7 @@ async function openLocked(file: string, calls: NativeCalls): Promise<DatabaseSyn
         cause,
       });
     }
-    throw explain(file, cause);
+    throw explainOpening(file, cause);
   }
 }
 
@@ -133,7 +133,7 @@ async function openConfigured(
     return database;
   } catch (cause) {
     database.close();
-    throw explain(file, cause);
+    throw explainOpening(file, cause);
   }
 }
 
@@ -156,7 +156,7 @@ async function openFile(file: string, { calls, readOnly = false }: OpenOptions):
     const database = calls.run(() => new DatabaseSync(file, { readOnly }));
     return guardCalls(database, calls);
   } catch (cause) {
-    throw explain(file, cause);
+    throw explainOpening(file, cause);
   }
 }
 
@@ -170,7 +170,8 @@ async function loadSqlite(): Promise<SqliteModule> {
 /** SQLite's SQLITE_IOERR_SHMSIZE: there is no space for the index of the write-ahead log, a file beside the database. */
 const SHARED_INDEX_CANNOT_GROW = 4_874;
 
-export function explain(file: string, cause: unknown): ChainFileError {
+/** Says why the file cannot be opened. */
+export function explainOpening(file: string, cause: unknown): ChainFileError {
   const words = messageOf(cause);
   if (/locked|busy/i.test(words)) {
     return new ChainFileError(
@@ -184,13 +185,29 @@ export function explain(file: string, cause: unknown): ChainFileError {
       { cause },
     );
   }
-  if (/disk is full/i.test(words) || codeOf(cause) === SHARED_INDEX_CANNOT_GROW) {
-    return new ChainFileError(`The chain file ${file} cannot grow, the disk is full (${words}). Free some space.`, {
-      cause,
-    });
-  }
+  if (isDiskFull(cause)) return cannotGrow(file, cause);
   return new ChainFileError(
     `The chain file ${file} cannot be opened: ${words}. Check its owner, its mode and its disk; if it is damaged, restore its folder from a backup.`,
+    { cause },
+  );
+}
+
+/** Says why a running chain cannot use its file for now. */
+export function explainFault(file: string, cause: unknown): ChainFileError {
+  if (isDiskFull(cause)) return cannotGrow(file, cause);
+  return new ChainFileError(
+    `The chain file ${file} cannot be read or written: ${messageOf(cause)}. Check its disk, and that no other program uses the file.`,
+    { cause },
+  );
+}
+
+function isDiskFull(cause: unknown): boolean {
+  return /disk is full/i.test(messageOf(cause)) || codeOf(cause) === SHARED_INDEX_CANNOT_GROW;
+}
+
+function cannotGrow(file: string, cause: unknown): ChainFileError {
+  return new ChainFileError(
+    `The chain file ${file} cannot grow, the disk is full (${messageOf(cause)}). Free some space.`,
     { cause },
   );
 }
