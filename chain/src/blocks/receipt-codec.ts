@@ -4,12 +4,12 @@ import type { Receipt } from "./receipt.ts";
 import { findShared, type SharedBytes } from "./shared-bytes.ts";
 import type { Transaction } from "./transaction.ts";
 
-/** The parts of a stored receipt that the receipts trie proves. The sender and the sums of a block are stored too, but no hash covers them: nobody reads them. */
+/** The parts of a stored receipt that the receipts trie proves. No hash covers the others: nobody reads them. */
 export type StoredReceipt = Pick<Receipt, "isSuccess" | "cumulativeGasUsed" | "logs">;
 
 /**
  * Encodes a receipt for the store. Log data that repeats bytes of the transaction `raw` is stored as a reference into `raw`: the bytes of an event are both
- * input and log data.
+ * input and log data. Earlier builds of Stele, which may open the file again, read the sender, the gas, its price and the log index from here.
  */
 export function encodeStoredReceipt(
   receipt: Receipt,

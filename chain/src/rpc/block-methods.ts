@@ -1,9 +1,14 @@
-import { toQuantity } from "@stele/eth/node";
-import type { BlockHead } from "../blocks/block.ts";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { toHex, toQuantity } from "@stele/eth/node";
+import type { BlockHead, ExecutedTransaction } from "../blocks/block.ts";
+import type { IncludedTransaction } from "../chain/block-reader.ts";
 import { findBlock } from "./block-tag.ts";
 import type { ReadContext, RpcMethods } from "./context.ts";
-import { formatBlock, formatReceipt } from "./format.ts";
+import { formatBlock, formatReceipt, formatTransaction } from "./format.ts";
 import type { Params } from "./params.ts";
+
+/** Transactions of a block that are formatted in one turn, in about 5 ms: new blocks wait for that. To recover a sender takes most of the time. */
+const FORMATTED_PER_TURN = 64;
 
 export const blockMethods: RpcMethods<ReadContext> = {
   eth_blockNumber: ({ chain }) => toQuantity(chain.head.header.number),
@@ -22,7 +27,7 @@ export const blockMethods: RpcMethods<ReadContext> = {
     const isHash = typeof tag === "string" && tag.length === 66;
     const head = isHash ? chain.blocks.findHeadByHash(params.hash(0)) : findBlock(chain, tag);
     if (head === undefined) return null;
-    return chain.blocks.readExecuted(head).map((executed, index) => formatReceipt({ ...executed, head, index }));
+    return formatEach(head, chain.blocks.readExecuted(head), formatReceipt);
   },
 };
 
@@ -30,12 +35,28 @@ function byHash({ chain }: ReadContext, params: Params): BlockHead | undefined {
   return chain.blocks.findHeadByHash(params.hash(0));
 }
 
-function describeBlock(
+async function describeBlock(
   { chain }: ReadContext,
   head: BlockHead | undefined,
-  options: { readonly isFull: boolean },
-): unknown {
-  return head === undefined ? null : formatBlock(head, chain.blocks.readExecuted(head), options);
+  { isFull }: { readonly isFull: boolean },
+): Promise<unknown> {
+  if (head === undefined) return null;
+  const executed = chain.blocks.readExecuted(head);
+  const hashes = (): readonly unknown[] => executed.map(({ transaction }) => toHex(transaction.hash));
+  return formatBlock(head, executed, isFull ? await formatEach(head, executed, formatTransaction) : hashes());
+}
+
+async function formatEach(
+  head: BlockHead,
+  executed: readonly ExecutedTransaction[],
+  format: (included: IncludedTransaction) => unknown,
+): Promise<readonly unknown[]> {
+  const formatted: unknown[] = [];
+  for (const [index, one] of executed.entries()) {
+    if (index > 0 && index % FORMATTED_PER_TURN === 0) await nextTurn();
+    formatted.push(format({ ...one, head, index }));
+  }
+  return formatted;
 }
 
 function count({ chain }: ReadContext, head: BlockHead | undefined): unknown {

@@ -44,14 +44,12 @@ export function formatHeader({ hash, header }: BlockHead): Record<string, unknow
   };
 }
 
+/** Formats a block; `transactions` is what it says of each transaction. */
 export function formatBlock(
   head: BlockHead,
   executed: readonly ExecutedTransaction[],
-  options: { readonly isFull: boolean },
+  transactions: readonly unknown[],
 ): Record<string, unknown> {
-  const transactions = executed.map((one, index) =>
-    options.isFull ? formatTransaction({ ...one, head, index }) : toHex(one.transaction.hash),
-  );
   return {
     ...formatHeader(head),
     totalDifficulty: "0x0",
