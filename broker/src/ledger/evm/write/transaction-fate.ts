@@ -18,10 +18,9 @@ export type Fate =
   | { readonly kind: "replaced" }
   /**
    * The endpoint has no receipt for it, and no final block is known to contain another transaction with its nonce. `count` is the account's number of
-   * final transactions; undefined if the endpoint lacks the state of the final block. `isUsed`: a block that no reorg can remove contains a transaction with
-   * its nonce.
+   * final transactions; undefined if the endpoint lacks the state of the final block.
    */
-  | { readonly kind: "absent"; readonly count: number | undefined; readonly isUsed?: boolean };
+  | { readonly kind: "absent"; readonly count: number | undefined };
 
 export interface FateOptions {
   readonly rpc: Rpc;
@@ -41,13 +40,13 @@ type Signed = Pick<TransactionState, "nonce" | "variants">;
 export async function findFate(pending: Signed, options: FateOptions): Promise<Fate> {
   const found = await findIncluded(pending, options);
   if (found !== undefined) return found;
-  const count = await findCount(Math.max(0, options.readUpTo()), options);
+  const count = await findCount(options);
   const { nonce } = pending;
   if (nonce === undefined || count === undefined || count <= nonce) return { kind: "absent", count };
   const known = await findKnown(pending, options);
   if (known !== undefined) return known;
   const user = await findNonceUser(nonce, options);
-  if (user === undefined) return { kind: "absent", count, isUsed: await isUsedForGood(nonce, options) };
+  if (user === undefined) return { kind: "absent", count };
   return hashesOf(pending).includes(user.hash) ? seenIn(user.blockNumber, options) : { kind: "replaced" };
 }
 
@@ -65,22 +64,16 @@ function seenIn(blockNumber: number, { readUpTo }: FateOptions): Fate {
 }
 
 /**
- * The account's number of transactions up to a final block; undefined if the endpoint lacks the state of that block. The block may be deep below the head:
+ * The account's number of transactions up to the newest final block; undefined if the endpoint lacks the state of that block. It may be deep below the head:
  * chain nodes keep the state of few past blocks, and a chain node restored from a snapshot keeps none.
  */
-async function findCount(blockNumber: number, { rpc, sender }: FateOptions): Promise<number | undefined> {
+async function findCount({ rpc, sender, readUpTo }: FateOptions): Promise<number | undefined> {
   try {
-    return await rpc.transactionCount(sender, blockNumber);
+    return await rpc.transactionCount(sender, Math.max(0, readUpTo()));
   } catch (error) {
     if (error instanceof RpcFailure && !isUnanswered(error)) return undefined;
     throw error;
   }
-}
-
-/** Whether the nonce was used so long ago that no reorg can undo it. Until then, the count may be that of a chain node on another branch. */
-async function isUsedForGood(nonce: number, options: FateOptions): Promise<boolean> {
-  const deep = options.readUpTo() - keptBlocksMax;
-  return deep >= 0 && ((await findCount(deep, options)) ?? 0) > nonce;
 }
 
 /**

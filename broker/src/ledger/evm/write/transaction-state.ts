@@ -3,6 +3,7 @@ import type { BrokerError } from "@stele/wire";
 import type { Address, Hash } from "../../../domain/topic.ts";
 import type { RpcFailure } from "../endpoint/rpc-failure.ts";
 import type { ContractLog } from "../read/parse-log.ts";
+import type { NonceLook } from "./used-nonce.ts";
 
 /** The target, data and gas of a transaction. */
 export interface TransactionRequest {
@@ -79,6 +80,8 @@ export interface TransactionState {
   readonly isBusy: boolean;
   /** A block that contains it and that is not final yet. */
   readonly seenIn: number | undefined;
+  /** Since when the chain counts its nonce as used, although no block is known to contain it. */
+  readonly usedSince: NonceLook | undefined;
   /** Why an endpoint refused it last. */
   readonly refusal: RpcFailure | undefined;
   /** Number of refusals since a version was signed or accepted, or since the last check. */
@@ -109,6 +112,7 @@ export function newTransaction(account: Address, request: TransactionRequest): T
     takenHash: undefined,
     isBusy: false,
     seenIn: undefined,
+    usedSince: undefined,
     refusal: undefined,
     refusedInRow: 0,
     failedSends: 0,

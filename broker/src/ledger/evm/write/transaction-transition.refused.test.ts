@@ -2,7 +2,8 @@ import { BrokerError } from "@stele/wire";
 import { expect, test } from "vitest";
 import { RpcFailure, type RpcFailureKind } from "../endpoint/rpc-failure.ts";
 import { newTransaction, noOp, type TransactionState, type Variant } from "./transaction-state.ts";
-import { type Step, transition } from "./transaction-transition.ts";
+import { type Step, type TransactionEvent, transition } from "./transaction-transition.ts";
+import type { NonceLook } from "./used-nonce.ts";
 
 const account = `0x${"aa".repeat(20)}` as const;
 
@@ -180,31 +181,48 @@ test.each<[string, Partial<TransactionState> & { readonly isNext?: boolean }, bo
   },
 );
 
+const usedAt = (readUpTo: number) => ({ isUsed: true, readUpTo });
+
 const usedByOther = {
   nonce: 7,
   variants: [newest],
+  usedSince: usedAt(100),
   reach: "unknown",
   refusal: new RpcFailure("nonce-too-low", "nonce too low", { cause: undefined }),
   isAnswered: true,
 } as const;
 
-test.each<[string, Partial<TransactionState> & { readonly isUsed?: boolean }, boolean]>([
+test.each<[string, Partial<TransactionState> & { readonly look?: NonceLook }, boolean]>([
   ["nobody waits", {}, true],
   ["refused in other words", { refusal: new RpcFailure("refused", "nonce is used", { cause: undefined }) }, true],
   ["it was final before a reorg, so its caller may have the answer that it is committed", { wasFinal: true }, false],
   ["its caller waits", { isAnswered: false }, false],
   ["a send in progress", { isBusy: true }, false],
-  ["the nonce is not used in a final block", { isUsed: false }, false],
+  ["the nonce is not used in a final block", { look: { isUsed: false, readUpTo: 164 } }, false],
+  ["the nonce is used for too few blocks", { look: usedAt(163) }, false],
+  ["the nonce was not used before", { usedSince: undefined }, false],
   ["the endpoint did not refuse the transaction", { refusal: undefined }, false],
   ["refused for a limit", { refusal: new RpcFailure("limit-exceeded", "limit exceeded", { cause: undefined }) }, false],
   ["refused for its fee", { refusal: new RpcFailure("fee-capped", "fee cap", { cause: undefined }) }, false],
 ])(
   "gives up a transaction whose nonce is used, without the transaction that used it, only if nobody waits: %s",
-  (_, { isUsed = true, ...state }, isDone) => {
+  (_, { look = usedAt(164), ...state }, isDone) => {
     const before = { ...newTransaction(account, noOp(account)), ...usedByOther, ...state };
-    const after = transition(before, { kind: "absent", isUsed });
+    const after = transition(before, { kind: "absent", look });
     expect(after.state.isDone).toBe(isDone);
     const leave = { kind: "leave", nonce: 7, variants: [newest] };
     expect(after.effects).toEqual(isDone ? [leave, { kind: "nonce-used", nonce: 7, isFinal: true }] : []);
   },
 );
+
+test.each<[string, TransactionEvent, number | undefined]>([
+  ["another look that finds it used", { kind: "absent", look: usedAt(150) }, 100],
+  ["a look at an endpoint without the state", { kind: "absent" }, 100],
+  ["a look that finds it unused", { kind: "absent", look: { isUsed: false, readUpTo: 150 } }, undefined],
+  ["a block that contains the transaction", { kind: "seen", blockNumber: 150 }, undefined],
+  ["a reorg above the block of the first look", { kind: "rolled-back", blockNumber: 100 }, 100],
+  ["a reorg below the block of the first look", { kind: "rolled-back", blockNumber: 99 }, undefined],
+])("counts the blocks since a nonce was used from block 100 on, or anew, after %s", (_, event, since) => {
+  const before = { ...newTransaction(account, noOp(account)), ...usedByOther };
+  expect(transition(before, event).state.usedSince?.readUpTo).toBe(since);
+});

@@ -13,6 +13,7 @@ import {
   type Variant,
   withOtherGas,
 } from "./transaction-state.ts";
+import { findUsedSince, isUsedForGood, type NonceLook } from "./used-nonce.ts";
 
 export type TransactionEvent =
   | { readonly kind: "numbered"; readonly nonce: number }
@@ -28,13 +29,14 @@ export type TransactionEvent =
   /** A block contains the transaction, but it is not final, or not read yet, or the endpoint lacks the receipt. `isDeep`: no reorg can remove the block. */
   | { readonly kind: "seen"; readonly blockNumber: number; readonly isDeep?: boolean }
   /**
-   * No version has a receipt. `isNext`: the chain waits for this nonce, and includes no later nonce before it. `isUsed`: a block that no reorg can remove has a
-   * transaction with this nonce, but the endpoint returns neither that transaction nor a version of this one. `isTooLarge`: its gas exceeds that of a block.
+   * No version has a receipt. `isNext`: the chain waits for this nonce, and includes no later nonce before it. `look`: whether the chain counts the nonce as
+   * used, although the endpoint returns neither a version of this transaction nor another one; undefined if the endpoint cannot count. `isTooLarge`: its gas
+   * exceeds that of a block.
    */
   | {
       readonly kind: "absent";
       readonly isNext?: boolean;
-      readonly isUsed?: boolean | undefined;
+      readonly look?: NonceLook | undefined;
       readonly isTooLarge?: boolean;
     }
   | { readonly kind: "included"; readonly inclusion: Inclusion }
@@ -252,14 +254,16 @@ function giveUp(state: TransactionState, gaveUp: string): Step {
  */
 function onAbsent(
   state: TransactionState,
-  { isNext = false, isUsed = false, isTooLarge = false }: Extract<TransactionEvent, { kind: "absent" }>,
+  { isNext = false, look, isTooLarge = false }: Extract<TransactionEvent, { kind: "absent" }>,
 ): Step {
   const { isBusy, isAnswered, isNoOp, wasFinal, refusal } = state;
   // The endpoint does not take the transaction either, perhaps in words that we do not know. While a caller waits, only the other transaction is proof enough.
   const isRefused = refusal?.kind === "nonce-too-low" || refusal?.kind === "refused";
-  if (isUsed && isAnswered && !isBusy && !wasFinal && isRefused) return onNonceUsed(state, true);
+  const mayLeave = isAnswered && !isBusy && !wasFinal && isRefused;
+  const usedSince = findUsedSince(state.usedSince, look);
+  if (mayLeave && isUsedForGood(usedSince, look)) return onNonceUsed(state, true);
   const failedSends = isNext ? state.failedSends : Math.min(state.failedSends, failedSendsMax - failedSendsInLine);
-  const looked = { ...state, seenIn: undefined, refusedInRow: 0, failedSends };
+  const looked = { ...state, seenIn: undefined, usedSince, refusedInRow: 0, failedSends };
   const mayGiveUp = isNext && !isBusy && isAnswered && !isNoOp && !wasFinal;
   if (mayGiveUp && isTooLarge) return giveUp(looked, "its gas exceeds that of a block");
   return mayGiveUp && failedSends >= failedSendsMax ? giveUp(looked, "no endpoint took it") : step(looked);
@@ -292,7 +296,7 @@ function onSeen(
   state: TransactionState,
   { blockNumber, isDeep = false }: Extract<TransactionEvent, { kind: "seen" }>,
 ): Step {
-  const seen = { ...state, seenIn: blockNumber };
+  const seen = { ...state, seenIn: blockNumber, usedSince: undefined };
   return isDeep && state.isAnswered ? step({ ...seen, isDone: true }, ...leave(state)) : step(seen);
 }
 
@@ -349,7 +353,9 @@ function onEstimated(
 
 function onRolledBack(state: TransactionState, { blockNumber }: { readonly blockNumber: number }): Step {
   const isLost = state.seenIn !== undefined && state.seenIn > blockNumber;
-  return isLost ? step({ ...state, seenIn: undefined }, { kind: "look-up" }) : step(state);
+  const isUseUndone = state.usedSince !== undefined && state.usedSince.readUpTo > blockNumber;
+  const kept = isUseUndone ? { ...state, usedSince: undefined } : state;
+  return isLost ? step({ ...kept, seenIn: undefined }, { kind: "look-up" }) : step(kept);
 }
 
 function onExpired(state: TransactionState): Step {
@@ -379,6 +385,7 @@ function unsigned(state: TransactionState): TransactionState {
     reach: "nowhere",
     takenHash: undefined,
     seenIn: undefined,
+    usedSince: undefined,
     refusal: undefined,
     failedSends: 0,
   };

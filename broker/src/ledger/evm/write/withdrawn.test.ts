@@ -126,23 +126,45 @@ test("answers that the chain is unreachable if it was lost after another sender 
   expect(await Promise.race([answer, clock.settle()])).toMatchObject({ code: 200205 });
 });
 
-test("gives up a transaction that lost its nonce to one that the endpoint does not return, once no reorg can undo that and its caller has an answer", async () => {
+/** A sender whose transaction lost its nonce, in block 0, to one that the chain node does not return. `oldest`: the first block whose state the node has. */
+async function loseNonce(oldest: (readUpTo: number) => number): Promise<SenderWorld> {
   const world = new SenderWorld({ deadlineMs: 10_000 });
-  const { node, clock, sender } = world;
+  const { node } = world;
   await world.send(1);
   node.pool.clear();
   const hash = `0x${"02".repeat(32)}` as const;
   node.foreign = { hash, from: `0x${"bb".repeat(20)}`, nonce: "0x0" };
   node.included.add(hash);
-  node.refusal = new Error("nonce too low");
-  world.readUpTo = 64;
-  await clock.advance(9_000);
-  expect(sender.unfinished).toBe(1);
-  world.readUpTo = 63; // The chain node that counts may be on another branch.
-  await clock.advance(20_000);
-  expect(sender.unfinished).toBe(1);
-  world.readUpTo = 64;
-  await clock.advance(20_000);
-  expect(sender.unfinished).toBe(0);
-  expect(sender.trouble.find()).toBeUndefined();
-});
+  const request = node.request.bind(node);
+  node.request = async (call) => {
+    const isTooOld = call.method === "eth_getTransactionCount" && Number(call.params?.[1]) < oldest(world.readUpTo);
+    if (isTooOld) throw Object.assign(new Error("missing trie node"), { code: -32_000 });
+    return request(call);
+  };
+  node.onSend = (raw) => {
+    if (parseTransaction(raw).nonce === 0) throw Object.assign(new Error("nonce too low"), { code: -32_000 });
+  };
+  return world;
+}
+
+test.each([
+  ["every block", () => 0],
+  ["the newest final block", (readUpTo: number) => readUpTo],
+])(
+  "gives up a transaction that lost its nonce to one that the endpoint does not return once nobody waits and no reorg can undo that, with the states of %s",
+  async (_, oldest) => {
+    const world = await loseNonce(oldest);
+    const { clock, sender } = world;
+    await clock.advance(5_000);
+    world.readUpTo = 64; // Its caller waits.
+    await clock.advance(4_000);
+    expect(sender.unfinished).toBe(1);
+    world.readUpTo = 63; // The chain node that counts may be on another branch.
+    await clock.advance(20_000);
+    expect(sender.unfinished).toBe(1);
+    world.readUpTo = 64;
+    await clock.advance(20_000);
+    expect(sender.unfinished).toBe(0);
+    expect(sender.trouble.find()).toBeUndefined();
+  },
+);

@@ -1,0 +1,21 @@
+/** What the chain's count of the signer's transactions said of a nonce. */
+export interface NonceLook {
+  /** Whether a final block has a transaction with the nonce. */
+  readonly isUsed: boolean;
+  /** The newest final block that was read. */
+  readonly readUpTo: number;
+}
+
+/** For how many final blocks the chain must count a nonce as used: until then, the count may be that of a chain node on a branch that dies. */
+const usedBlocksMin = 64;
+
+/** The first of the looks in a row, up to the newest, that found the nonce used; undefined if the newest did not. Without a count, nothing changes. */
+export function findUsedSince(before: NonceLook | undefined, look: NonceLook | undefined): NonceLook | undefined {
+  if (look === undefined) return before;
+  return look.isUsed ? (before ?? look) : undefined;
+}
+
+/** Whether no reorg can undo the use of a nonce. Reads no old state, because chain nodes keep that of few blocks. */
+export function isUsedForGood(since: NonceLook | undefined, look: NonceLook | undefined): boolean {
+  return since !== undefined && look !== undefined && look.readUpTo - since.readUpTo >= usedBlocksMin;
+}
