@@ -34,11 +34,13 @@ export class InFlight {
     return lowestOf(this.#byNonce.keys());
   }
 
-  /** The lowest nonce that no known block contains; undefined if there is none. */
+  /** The lowest nonce that no known block contains and that the chain does not count as used: the chain waits for it. Undefined if there is none. */
   lowestUnseenNonce(): number | undefined {
     let lowest: number | undefined;
-    for (const [nonce, { state }] of this.#byNonce)
-      if (state.seenIn === undefined && (lowest === undefined || nonce < lowest)) lowest = nonce;
+    for (const [nonce, { state }] of this.#byNonce) {
+      const isOpen = state.seenIn === undefined && state.usedSince === undefined;
+      if (isOpen && (lowest === undefined || nonce < lowest)) lowest = nonce;
+    }
     return lowest;
   }
 

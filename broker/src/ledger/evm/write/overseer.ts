@@ -229,10 +229,11 @@ export class Overseer {
 
   #toEvent(fate: Fate, { state }: PendingTransaction): TransactionEvent {
     if (fate.kind === "absent") {
+      const { readUpTo, clock, blockGas } = this.#options;
       const { count } = fate;
       const isUsed = (count ?? 0) > (state.nonce ?? 0);
-      const look = count === undefined ? undefined : { isUsed, readUpTo: this.#options.readUpTo() };
-      const isTooLarge = state.request.gas > this.#options.blockGas();
+      const look = count === undefined ? undefined : { isUsed, readUpTo: readUpTo(), at: clock.monotonic() };
+      const isTooLarge = state.request.gas > blockGas();
       return { kind: "absent", isNext: this.#isNext(state.nonce, count), look, isTooLarge };
     }
     if (fate.kind !== "included") return fate;

@@ -181,7 +181,7 @@ test.each<[string, Partial<TransactionState> & { readonly isNext?: boolean }, bo
   },
 );
 
-const usedAt = (readUpTo: number) => ({ isUsed: true, readUpTo });
+const usedAt = (readUpTo: number, at = 0) => ({ isUsed: true, readUpTo, at });
 
 const usedByOther = {
   nonce: 7,
@@ -198,8 +198,9 @@ test.each<[string, Partial<TransactionState> & { readonly look?: NonceLook }, bo
   ["it was final before a reorg, so its caller may have the answer that it is committed", { wasFinal: true }, false],
   ["its caller waits", { isAnswered: false }, false],
   ["a send in progress", { isBusy: true }, false],
-  ["the nonce is not used in a final block", { look: { isUsed: false, readUpTo: 164 } }, false],
-  ["the nonce is used for too few blocks", { look: usedAt(163) }, false],
+  ["the nonce is not used in a final block", { look: { isUsed: false, readUpTo: 164, at: 0 } }, false],
+  ["the nonce is used for too few blocks and too short a time", { look: usedAt(163, 599_999) }, false],
+  ["the nonce is used for ten minutes without a new block", { look: usedAt(100, 600_000) }, true],
   ["the nonce was not used before", { usedSince: undefined }, false],
   ["the endpoint did not refuse the transaction", { refusal: undefined }, false],
   ["refused for a limit", { refusal: new RpcFailure("limit-exceeded", "limit exceeded", { cause: undefined }) }, false],
@@ -218,7 +219,7 @@ test.each<[string, Partial<TransactionState> & { readonly look?: NonceLook }, bo
 test.each<[string, TransactionEvent, number | undefined]>([
   ["another look that finds it used", { kind: "absent", look: usedAt(150) }, 100],
   ["a look at an endpoint without the state", { kind: "absent" }, 100],
-  ["a look that finds it unused", { kind: "absent", look: { isUsed: false, readUpTo: 150 } }, undefined],
+  ["a look that finds it unused", { kind: "absent", look: { isUsed: false, readUpTo: 150, at: 0 } }, undefined],
   ["a block that contains the transaction", { kind: "seen", blockNumber: 150 }, undefined],
   ["a reorg above the block of the first look", { kind: "rolled-back", blockNumber: 100 }, 100],
   ["a reorg below the block of the first look", { kind: "rolled-back", blockNumber: 99 }, undefined],

@@ -4,10 +4,14 @@ export interface NonceLook {
   readonly isUsed: boolean;
   /** The newest final block that was read. */
   readonly readUpTo: number;
+  /** When, in milliseconds of the monotonic clock. */
+  readonly at: number;
 }
 
 /** For how many final blocks the chain must count a nonce as used: until then, the count may be that of a chain node on a branch that dies. */
 const usedBlocksMin = 64;
+/** Or for how long, in milliseconds: some chains make blocks only for transactions, and no chain node follows a dying branch for that long. */
+const usedMsMin = 600_000;
 
 /** The first of the looks in a row, up to the newest, that found the nonce used; undefined if the newest did not. Without a count, nothing changes. */
 export function findUsedSince(before: NonceLook | undefined, look: NonceLook | undefined): NonceLook | undefined {
@@ -17,5 +21,6 @@ export function findUsedSince(before: NonceLook | undefined, look: NonceLook | u
 
 /** Whether no reorg can undo the use of a nonce. Reads no old state, because chain nodes keep that of few blocks. */
 export function isUsedForGood(since: NonceLook | undefined, look: NonceLook | undefined): boolean {
-  return since !== undefined && look !== undefined && look.readUpTo - since.readUpTo >= usedBlocksMin;
+  if (since === undefined || look === undefined) return false;
+  return look.readUpTo - since.readUpTo >= usedBlocksMin || look.at - since.at >= usedMsMin;
 }

@@ -168,3 +168,16 @@ test.each([
     expect(sender.trouble.find()).toBeUndefined();
   },
 );
+
+test("another version of a held-back transaction does not wait for a nonce that the chain counts as used, which is given up without new blocks", async () => {
+  const world = await loseNonce(() => 0);
+  const { node, clock, sender } = world;
+  await clock.advance(5_000);
+  node.executable = () => (node.pool.size > 1 ? 1 : 0);
+  await world.send(1);
+  await clock.advance(30_000);
+  expect([...node.pool].map((raw) => parseTransaction(raw).nonce)).toEqual([1, 1]);
+  expect(sender.unfinished).toBe(2);
+  await clock.advance(600_000);
+  expect(sender.unfinished).toBe(1);
+});
