@@ -88,13 +88,14 @@ describe("a transaction without a receipt", () => {
   );
 
   test.each([
-    [36, true],
-    [37, false],
-    [100, false],
+    [36, 90, true],
+    [37, 90, false],
+    [100, 90, false],
+    [36, 101, true],
   ])(
-    "a transaction that the chain node finds in block %d is seen; so deep that no reorg removes it: %s",
-    async (knownIn, isDeep) => {
-      const fate = await fateAt({ usedFrom: 10, stateFrom: 90, knownIn });
+    "a transaction that the chain node finds in block %d is seen, with states from block %d on; so deep that no reorg removes it: %s",
+    async (knownIn, stateFrom, isDeep) => {
+      const fate = await fateAt({ usedFrom: 10, stateFrom, knownIn });
       expect(fate).toEqual({ kind: "seen", blockNumber: knownIn, isDeep });
     },
   );

@@ -42,9 +42,10 @@ export async function findFate(pending: Signed, options: FateOptions): Promise<F
   if (found !== undefined) return found;
   const count = await findCount(options);
   const { nonce } = pending;
-  if (nonce === undefined || count === undefined || count <= nonce) return { kind: "absent", count };
+  if (nonce === undefined || (count !== undefined && count <= nonce)) return { kind: "absent", count };
   const known = await findKnown(pending, options);
   if (known !== undefined) return known;
+  if (count === undefined) return { kind: "absent", count };
   const user = await findNonceUser(nonce, options);
   if (user === undefined) return { kind: "absent", count };
   return hashesOf(pending).includes(user.hash) ? seenIn(user.blockNumber, options) : { kind: "replaced" };
