@@ -166,9 +166,9 @@ export class Rpc {
     return classified(async () => this.provider.readBlocks?.(range));
   }
 
-  /** Undefined for a transaction that is in no block, as far as the endpoint knows. */
-  async receipt(hash: Hash): Promise<Receipt | undefined> {
-    return this.#request({ method: "eth_getTransactionReceipt", params: [hash] }, findReceipt);
+  /** Undefined for a transaction that is in no block, as far as the endpoint knows; if `isPromised`, as far as all endpoints that answer know. */
+  async receipt(hash: Hash, { isPromised = false } = {}): Promise<Receipt | undefined> {
+    return this.#request({ method: "eth_getTransactionReceipt", params: [hash], isPromised }, findReceipt);
   }
 
   /**
@@ -180,9 +180,9 @@ export class Rpc {
     return this.#request(call, (transaction) => transaction !== null);
   }
 
-  /** The block that contains a transaction; undefined if there is none, as far as the endpoint knows. */
+  /** The block that contains a transaction; undefined if there is none, as far as the endpoints know. Fails if an endpoint does not answer. */
   async findBlockOf(hash: Hash): Promise<number | undefined> {
-    const call = { method: "eth_getTransactionByHash", params: [hash] };
+    const call = { method: "eth_getTransactionByHash", params: [hash], isPromised: true };
     return this.#request(call, (found) => findCount((found as RawTransaction | null)?.blockNumber)); // `findCount` checks the field.
   }
 

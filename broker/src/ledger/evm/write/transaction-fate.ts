@@ -43,7 +43,8 @@ export async function findFate(pending: Signed, options: FateOptions): Promise<F
   const count = await findCount(options);
   const { nonce } = pending;
   if (nonce === undefined || (count !== undefined && count <= nonce)) return { kind: "absent", count };
-  const known = await findKnown(pending, options);
+  // This endpoint may have deleted what another one keeps.
+  const known = (await findIncluded(pending, { ...options, isPromised: true })) ?? (await findKnown(pending, options));
   if (known !== undefined) return known;
   if (count === undefined) return { kind: "absent", count };
   const user = await findNonceUser(nonce, options);
@@ -51,10 +52,10 @@ export async function findFate(pending: Signed, options: FateOptions): Promise<F
   return hashesOf(pending).includes(user.hash) ? seenIn(user.blockNumber, options) : { kind: "replaced" };
 }
 
-/** The block of a version whose receipt the endpoint lacks: chain nodes delete old receipts, and keep transactions longer. */
+/** The block of a version whose receipt all endpoints lack: chain nodes delete old receipts, and keep transactions longer. */
 async function findKnown(pending: Signed, options: FateOptions): Promise<Fate | undefined> {
   for (const hash of hashesOf(pending)) {
-    const blockNumber = await options.rpc.findBlockOf(hash);
+    const blockNumber = await unlessRefused(() => options.rpc.findBlockOf(hash));
     if (blockNumber !== undefined) return seenIn(blockNumber, options);
   }
   return undefined;
@@ -69,8 +70,12 @@ function seenIn(blockNumber: number, { readUpTo }: FateOptions): Fate {
  * chain nodes keep the state of few past blocks, and a chain node restored from a snapshot keeps none.
  */
 async function findCount({ rpc, sender, readUpTo }: FateOptions): Promise<number | undefined> {
+  return unlessRefused(() => rpc.transactionCount(sender, Math.max(0, readUpTo())));
+}
+
+async function unlessRefused<T>(ask: () => Promise<T>): Promise<T | undefined> {
   try {
-    return await rpc.transactionCount(sender, Math.max(0, readUpTo()));
+    return await ask();
   } catch (error) {
     if (error instanceof RpcFailure && !isUnanswered(error)) return undefined;
     throw error;
@@ -87,20 +92,20 @@ async function findNonceUser(
 ): Promise<{ readonly hash: Hash; readonly blockNumber: number } | undefined> {
   const newest = Math.max(0, readUpTo());
   const isUnusedAt = async (block: number): Promise<boolean> => (await rpc.transactionCount(sender, block)) <= nonce;
-  try {
+  return unlessRefused(async () => {
     const back = await findFirstTrue(newest, async (index) => isUnusedAt(newest - 1 - index));
     const blockNumber = newest - back;
     const hash = await rpc.findTransaction(blockNumber, { sender, nonce });
     return hash && { hash, blockNumber };
-  } catch (error) {
-    if (error instanceof RpcFailure && !isUnanswered(error)) return undefined;
-    throw error;
-  }
+  });
 }
 
-async function findIncluded(pending: Signed, { rpc, readUpTo, isRead }: FateOptions): Promise<Fate | undefined> {
+async function findIncluded(
+  pending: Signed,
+  { rpc, readUpTo, isRead, isPromised = false }: FateOptions & { readonly isPromised?: boolean },
+): Promise<Fate | undefined> {
   for (const hash of hashesOf(pending)) {
-    const receipt = await rpc.receipt(hash);
+    const receipt = await rpc.receipt(hash, { isPromised });
     if (receipt === undefined) continue;
     const { blockNumber, blockHash } = receipt;
     // The tracker will bring the logs of a block that is not read yet.
