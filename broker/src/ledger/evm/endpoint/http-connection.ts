@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { type Dispatcher, Pool } from "undici";
+import { type Dispatcher, errors, Pool } from "undici";
 import { describeNetworkFailure, isBeforeConnection } from "../../../lib/network-failure.ts";
 import { parseRetryAfter } from "../../../lib/retry-after.ts";
 import { Semaphore } from "../../../lib/semaphore.ts";
@@ -52,8 +52,6 @@ export class HttpConnection implements Connection {
   readonly #path: string;
   readonly #headers: Readonly<Record<string, string>>;
   #id = 0;
-  /** Whether the newest answer announced that the endpoint closes the connection, as some do after each answer or each refusal. */
-  #announcedClose = false;
   /** Until when `requestAll` sends single requests, on the monotonic clock. */
   #singlesUntil = Number.NEGATIVE_INFINITY;
 
@@ -64,7 +62,7 @@ export class HttpConnection implements Connection {
     this.#timeoutMs = options.timeoutMs ?? requestTimeoutMs;
     this.#pool = new Pool(origin, { connections: connectionsMax, connect: { timeout: connectTimeoutMs } });
     this.#pool.on("disconnect", (_origin, _targets, error) => {
-      if (!this.#announcedClose) options.events.onLost(describeNetworkFailure(error));
+      if (!wasAnnounced(error)) options.events.onLost(describeNetworkFailure(error));
     });
     this.#path = `${pathname}${search}`;
     this.#headers = { "content-type": "application/json", ...address.headers };
@@ -118,7 +116,6 @@ export class HttpConnection implements Connection {
         headersTimeout: this.#timeoutMs,
         bodyTimeout: this.#timeoutMs,
       });
-      this.#announcedClose = /close/i.test(String(response.headers.connection));
       return read(response, await this.#collect(response.body));
     } catch (error) {
       throw this.#toFailure(error, signal);
@@ -194,6 +191,14 @@ export class HttpConnection implements Connection {
   #failure(reason: string, options: ConstructorParameters<typeof EndpointError>[1]): EndpointError {
     return new EndpointError(`${this.name}: ${reason}`, options);
   }
+}
+
+/**
+ * Whether a connection ended as its answer announced, as with some endpoints after each answer or each refusal. undici uses this error only when an answer is
+ * whole and the connection may get no further request.
+ */
+function wasAnnounced(error: Error): boolean {
+  return error instanceof errors.InformationalError && error.message === "reset";
 }
 
 /** Statuses of load balancers, whose bodies sometimes look like a chain node's answer. */

@@ -1,0 +1,56 @@
+import type { Socket } from "node:net";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createDeferred } from "../../../lib/deferred.ts";
+import { createSystemClock } from "../../../lib/system/clock.ts";
+import { EndpointAddress } from "./address.ts";
+import { HttpConnection } from "./http-connection.ts";
+import { FakeNode } from "./testing/fake-node.ts";
+
+let node: FakeNode;
+let connection: HttpConnection;
+let lost: string[];
+
+beforeEach(async () => {
+  node = await FakeNode.start();
+  lost = [];
+  connection = new HttpConnection(new EndpointAddress(node.url()), {
+    clock: createSystemClock(),
+    timeoutMs: 20_000,
+    events: { onNotification: () => {}, onLost: (reason) => lost.push(reason) },
+  });
+});
+afterEach(async () => {
+  await connection.close();
+  await node[Symbol.asyncDispose]();
+});
+
+test.each(["HTTP/1.1 200 OK\r\nconnection: close", "HTTP/1.0 200 OK", "HTTP/1.1 200 OK\r\nkeep-alive: timeout=1"])(
+  "does not report the close of a connection that its answer announced: %j",
+  async (head) => {
+    const closed = createDeferred<void>();
+    const body = '{"jsonrpc":"2.0","id":1,"result":"a"}';
+    node.exchange = ({ socket }) => {
+      socket.once("close", () => closed.resolve());
+      socket.end(`${head}\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+    };
+    expect(await connection.request({ method: "a" })).toBe("a");
+    await closed.promise;
+    expect(lost).toEqual([]);
+  },
+);
+
+test.each(["destroy", "resetAndDestroy"] as const)(
+  "reports a connection that is lost after the announced close of another one (%s)",
+  async (lose) => {
+    const held = createDeferred<Socket>();
+    node.exchange = ({ socket }) => held.resolve(socket);
+    const failure = connection.request({ method: "a" }).catch((error: unknown) => error);
+    const socket = await held.promise;
+    node.exchange = undefined;
+    node.isClosing = true;
+    expect(await connection.request({ method: "b" })).toBe("b");
+    socket[lose]();
+    expect(await failure).toMatchObject({ reach: "unknown" });
+    expect(lost).toHaveLength(1);
+  },
+);
