@@ -44,15 +44,18 @@ export interface Deployment {
   readonly variants: readonly [newest: SignedVariant, ...older: SignedVariant[]];
 }
 
+export interface DeploymentPlace {
+  /** Whether the group remembers the registry's address. */
+  readonly isRemembered: boolean;
+  /** The next one of the chain if undefined. */
+  readonly nonce?: number | undefined;
+}
+
 /**
  * Signs the transaction that creates the registry. If the group does not remember the registry's address, only the key's first nonces may create
  * it, so that a later start finds it. @throws BrokerError 200202 if the key has used those; RpcFailure.
  */
-export async function signDeployment(
-  rpc: Rpc,
-  options: DeployOptions,
-  place: { readonly isRemembered: boolean; readonly nonce?: number },
-): Promise<Deployment> {
+export async function signDeployment(rpc: Rpc, options: DeployOptions, place: DeploymentPlace): Promise<Deployment> {
   const { signer, fees, chainId } = options;
   const nonce = place.nonce ?? (await rpc.transactionCount(signer.address, "latest"));
   if (nonce >= registryNoncesMax && !place.isRemembered) throw keyTooOld(signer.address, nonce);

@@ -10,14 +10,17 @@ import { isRevert, RpcFailure } from "../endpoint/rpc-failure.ts";
  */
 export const registryNoncesMax = 16;
 
-/** The registry that `deployer` created; undefined if there is none among its first transactions. */
-export async function findRegistry(rpc: Rpc, deployer: Address): Promise<Address | undefined> {
+/** The registry that `deployer` created, undefined if there is none among its first transactions; and how many transactions it has sent. */
+export async function findRegistry(
+  rpc: Rpc,
+  deployer: Address,
+): Promise<{ readonly address: Address | undefined; readonly used: number }> {
   const used = await rpc.transactionCount(deployer, "latest");
   for (let nonce = 0; nonce < Math.min(used, registryNoncesMax); nonce += 1) {
     const address = createdAddress(deployer, nonce);
-    if (await isRegistry(rpc, { address, from: deployer })) return address;
+    if (await isRegistry(rpc, { address, from: deployer })) return { address, used };
   }
-  return undefined;
+  return { address: undefined, used };
 }
 
 /** Whether the code at an address answers like a registry. */

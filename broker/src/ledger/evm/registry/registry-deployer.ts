@@ -7,6 +7,7 @@ import type { JournalWriter } from "../write/journal-writer.ts";
 import {
   completeDeployment,
   type Deployment,
+  type DeploymentPlace,
   type DeployOptions,
   raiseFee,
   signDeployment,
@@ -24,7 +25,7 @@ const ownNoncesMax = 256;
 export async function deployRegistry(
   rpc: Rpc,
   options: DeployOptions,
-  place: { readonly isRemembered: boolean },
+  place: DeploymentPlace,
 ): Promise<Address | undefined> {
   const { journal, logger } = options;
   const deployment = await resumeOrSign(rpc, options, place);
@@ -58,11 +59,7 @@ export async function restoreRegistry(rpc: Rpc, options: DeployOptions, address:
   logger.info("topic registry deployed again", { registry: address, nonce });
 }
 
-async function resumeOrSign(
-  rpc: Rpc,
-  options: DeployOptions,
-  place: { readonly isRemembered: boolean },
-): Promise<Deployment> {
+async function resumeOrSign(rpc: Rpc, options: DeployOptions, place: DeploymentPlace): Promise<Deployment> {
   const { journal, signer } = options;
   const [recorded] = await findRecorded(journal, signer.address);
   const deployment = recorded === undefined ? await signDeployment(rpc, options, place) : raiseFee(recorded, options);

@@ -105,9 +105,11 @@ async function firstRegistry(rpc: Rpc, options: SettleOptions): Promise<Address>
   // Searches again if another transaction used the nonce: a chain node that is still syncing did not count the deployment of an earlier registry.
   while (mayDeploy()) {
     const found = choice === undefined ? await findRegistry(rpc, signer) : undefined;
-    if (found !== undefined) return found;
+    if (found?.address !== undefined) return found.address;
     if (!maySign) throw notActivated();
-    const address = await deployRegistry(rpc, options, { isRemembered: memory !== noMemory });
+    // Only a nonce that the search counted as unused: by a second count, one that the search left out could be that of an earlier registry.
+    const place = { isRemembered: memory !== noMemory, nonce: found?.used };
+    const address = await deployRegistry(rpc, options, place);
     if (address === undefined) continue;
     logger.info("topic registry deployed", { registry: address, signer });
     return address;

@@ -29,8 +29,9 @@ export function createEvmHarness(provider: EvmProvider, name: string): EvmHarnes
   const { address } = new Signer(privateKey);
   const registry = async (): Promise<Address> => {
     const found = await findRegistry(new Rpc(provider), address);
-    if (found === undefined) throw new Error(`the account ${address} of the ledgers has not deployed a registry`);
-    return found;
+    if (found.address === undefined)
+      throw new Error(`the account ${address} of the ledgers has not deployed a registry`);
+    return found.address;
   };
   const common = { groupId: defaultGroupId, provider, privateKey, logger: silentLogger, pollMs };
   return {
