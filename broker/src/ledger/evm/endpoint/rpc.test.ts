@@ -92,7 +92,9 @@ test("reads a receipt, and returns undefined for a pending transaction", async (
 test("takes a receipt without the logs that its bloom promises as none", async () => {
   const bloom = `0x${"00".repeat(256)}`;
   expect(await receiptOf({ ...receipt, logsBloom: bloom })).toMatchObject({ logs: [] });
-  expect(await receiptOf({ ...receipt, logsBloom: bloom.replace(/0$/, "1") })).toBeUndefined();
+  const foreign = { ...receipt, logsBloom: bloom.replace(/0$/, "1") };
+  expect(await receiptOf(foreign)).toBeUndefined();
+  expect(await receiptOf({ ...foreign, status: "0x0" })).toMatchObject({ succeeded: false });
 });
 
 test.each(["status", "blockNumber", "blockHash", "logs"])(

@@ -287,8 +287,9 @@ interface RawReceipt {
 }
 
 /**
- * Undefined for a transaction that is in no block, and for a receipt without the logs that its bloom promises: some chain nodes return one before they have
- * the logs of the block. @throws RpcFailure if the receipt lacks the block, the status or the list of logs, which a later one may have.
+ * Undefined for a transaction that is in no block, and for one that succeeded and lacks the logs that its receipt's bloom promises: some chain nodes return a
+ * receipt before they have the logs of the block. A transaction that failed has no logs, though some chain nodes return the bloom of the whole block.
+ * @throws RpcFailure if the receipt lacks the block, the status or the list of logs, which a later one may have.
  */
 function findReceipt(answer: unknown): Receipt | undefined {
   const raw = answer as RawReceipt | null; // The fields are checked below.
@@ -296,11 +297,12 @@ function findReceipt(answer: unknown): Receipt | undefined {
   const { blockHash, blockNumber, status, gasUsed, logs, logsBloom } = raw;
   const isReceipt = isHex(blockHash) && isQuantity(blockNumber) && isQuantity(status) && Array.isArray(logs);
   if (!isReceipt) throw new RpcFailure("refused", "the endpoint returned no receipt", { cause: raw });
-  if (logs.length === 0 && isHex(logsBloom) && !/^0x0*$/.test(logsBloom)) return undefined;
+  const succeeded = Number(status) === 1;
+  if (succeeded && logs.length === 0 && isHex(logsBloom) && !/^0x0*$/.test(logsBloom)) return undefined;
   return {
     blockHash,
     blockNumber: Number(blockNumber),
-    succeeded: Number(status) === 1,
+    succeeded,
     gasUsed: Number(gasUsed),
     logs,
   };
