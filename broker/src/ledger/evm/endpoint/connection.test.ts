@@ -201,8 +201,6 @@ describe("http", () => {
     ["HTTP 400 and -32600", 400, errorBody(-32600)],
     ["HTTP 500 and -32600", 500, errorBody(-32600)],
     ["-32700", 200, errorBody(-32700)],
-    ["an answer to only one call", 200, '[{"jsonrpc":"2.0","id":1,"result":"a"}]'],
-    ["identifiers as texts", 200, '[{"jsonrpc":"2.0","id":"1","result":"a"},{"jsonrpc":"2.0","id":"2","result":"b"}]'],
   ])(
     "sends single requests after the endpoint refused a batch with %s, and sends no further batch",
     async (_, status, body) => {

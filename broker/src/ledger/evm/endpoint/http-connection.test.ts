@@ -54,3 +54,27 @@ test.each(["destroy", "resetAndDestroy"] as const)(
     expect(lost).toHaveLength(1);
   },
 );
+
+/** The number of requests for two calls at once; `exchange` answers the first. */
+async function requestsOf(exchange?: FakeNode["exchange"]): Promise<number> {
+  const before = node.requests.length;
+  node.exchange = exchange;
+  expect(await connection.requestAll([{ method: "a" }, { method: "b" }])).toEqual(["a", "b"]);
+  return node.requests.length - before;
+}
+
+test.each([
+  ["no answer", "[]"],
+  ["an answer to one call", '[{"jsonrpc":"2.0","id":1,"result":"a"}]'],
+  ["identifiers as texts", '[{"jsonrpc":"2.0","id":"1","result":"a"},{"jsonrpc":"2.0","id":"2","result":"b"}]'],
+])("sends single requests after a batch got only %s, and no further batch after two in a row", async (_, text) => {
+  const answerShort: FakeNode["exchange"] = (_request, response) => {
+    node.exchange = undefined;
+    response.end(text);
+  };
+  expect(await requestsOf(answerShort)).toBe(3);
+  expect(await requestsOf()).toBe(1);
+  expect(await requestsOf(answerShort)).toBe(3);
+  expect(await requestsOf(answerShort)).toBe(3);
+  expect(await requestsOf()).toBe(2);
+});

@@ -29,7 +29,9 @@ interface Message extends RpcCall {
   readonly id: number;
 }
 
-/** How long `requestAll` sends single requests after the endpoint refused a batch, in milliseconds. Then it tries a batch again. */
+/**
+ * How long `requestAll` sends single requests after the endpoint refused a batch, or answered two in a row in part, in milliseconds. Then it tries a batch.
+ */
 const singlesMs = 600_000;
 /** Statuses with which endpoints refuse batches. 500 is not one of them, since it may have any cause. */
 const batchRefusals: ReadonlySet<number> = new Set([400, 405, 413, 415, 422, 501]);
@@ -54,6 +56,8 @@ export class HttpConnection implements Connection {
   #id = 0;
   /** Until when `requestAll` sends single requests, on the monotonic clock. */
   #singlesUntil = Number.NEGATIVE_INFINITY;
+  /** Whether the answer to the latest batch lacked some calls. One such answer may come from one chain node of many behind a load balancer. */
+  #wasShort = false;
 
   constructor(address: EndpointAddress, options: ConnectionOptions) {
     const { origin, pathname, search } = new URL(address.text);
@@ -91,11 +95,13 @@ export class HttpConnection implements Connection {
           signal: AbortSignal.timeout(this.#timeoutMs),
           read: (response, text) => this.#readBatch(response, { text, messages }),
         })
-      : undefined;
-    if (results !== undefined) return results;
+      : "refused";
+    const wasShort = this.#wasShort;
+    this.#wasShort = results === "short";
+    if (typeof results === "object") return results;
     const singles: unknown[] = [];
     for (const call of calls) singles.push(await this.request(call));
-    if (mayBatch) this.#singlesUntil = this.#clock.monotonic() + singlesMs;
+    if (mayBatch && (results === "refused" || wasShort)) this.#singlesUntil = this.#clock.monotonic() + singlesMs;
     return singles;
   }
 
@@ -139,26 +145,29 @@ export class HttpConnection implements Connection {
     return Buffer.concat(chunks).toString("utf8");
   }
 
-  /** The results of a batch; undefined if the endpoint refuses batches, or answers without some of the ids. */
+  /** The results of a batch; `refused` if the endpoint refuses batches, `short` if its answer lacks some of the ids. */
   #readBatch(
     response: Dispatcher.ResponseData,
     { text, messages }: { readonly text: string; readonly messages: readonly Message[] },
-  ): readonly unknown[] | undefined {
+  ): readonly unknown[] | "refused" | "short" {
     const ids = messages.map(({ id }) => id);
     const answers = response.statusCode === 200 ? parseBatch(text, ids) : undefined;
-    if (answers?.includes(undefined) || batchRefusals.has(response.statusCode)) return undefined;
-    if (answers !== undefined) return answers.map((answer, at) => this.#readOfBatch(answer, messages[at]?.method));
+    if (answers !== undefined) {
+      const isWhole = answers.every((answer) => answer !== undefined);
+      return isWhole ? answers.map((answer, at) => this.#readOfBatch(answer, messages[at]?.method)) : "short";
+    }
+    if (batchRefusals.has(response.statusCode)) return "refused";
     try {
       this.#read(response, text);
     } catch (error) {
-      if (error instanceof RpcAnswerError && batchRefusalCodes.has(error.code)) return undefined;
+      if (error instanceof RpcAnswerError && batchRefusalCodes.has(error.code)) return "refused";
       throw error;
     }
     throw this.#failure("the answer to a batch is not an array", { reach: "unknown" });
   }
 
-  #readOfBatch(answer: RawAnswer | undefined, method: string | undefined): unknown {
-    if (answer !== undefined && findError(answer, this.#address)?.code === batchTooLongCode) {
+  #readOfBatch(answer: RawAnswer, method: string | undefined): unknown {
+    if (findError(answer, this.#address)?.code === batchTooLongCode) {
       throw this.#failure("the answer exceeds the endpoint's size limit", { reach: "answer-too-long" });
     }
     return readAnswer(answer, this.#address, method);
