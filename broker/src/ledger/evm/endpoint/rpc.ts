@@ -207,15 +207,16 @@ export class Rpc {
     return this.#request({ method: "eth_getTransactionCount", params: [address, toTag(tag)] }, toCount);
   }
 
-  /** The transaction in this block that used the sender's nonce; undefined if there is none. */
+  /** The transaction in this block that used the sender's nonce, with the block's hash; undefined if there is none. */
   async findTransaction(
     blockNumber: number,
     { sender, nonce }: { readonly sender: Address; readonly nonce: number },
-  ): Promise<Hash | undefined> {
+  ): Promise<{ readonly hash: Hash; readonly blockHash: Hash } | undefined> {
     const block = await this.#ask<RawFullBlock | null>("eth_getBlockByNumber", toQuantity(blockNumber), true);
     const isWanted = (one: RawTransaction): boolean =>
       one.from.toLowerCase() === sender.toLowerCase() && Number(one.nonce) === nonce;
-    return block?.transactions.find(isWanted)?.hash;
+    const found = block?.transactions.find(isWanted);
+    return found === undefined || block === null ? undefined : { hash: found.hash, blockHash: block.hash };
   }
 
   async estimateGas(request: CallRequest): Promise<number> {
@@ -316,6 +317,7 @@ interface RawTransaction {
 }
 
 interface RawFullBlock {
+  readonly hash: Hash;
   readonly transactions: readonly RawTransaction[];
 }
 

@@ -16,6 +16,8 @@ interface Endpoint {
   readonly receipt?: unknown;
   /** The first block at which the account's transaction count exceeds the nonce. */
   readonly usedFrom: number;
+  /** The hash of each block of `blocks`. */
+  readonly blockHash?: Hash;
   /** The transaction with the nonce, by block number. */
   readonly blocks?: Readonly<Record<number, Hash>>;
   /** The error of eth_getTransactionCount. */
@@ -27,7 +29,15 @@ interface Endpoint {
 }
 
 /** By default an endpoint without the receipt: it lags behind, or has not finished the block that it counts. */
-function endpoint({ usedFrom, blocks = {}, receipt = null, failure, stateFrom = 0, knownIn }: Endpoint): EvmProvider {
+function endpoint({
+  usedFrom,
+  blocks = {},
+  blockHash = theirs,
+  receipt = null,
+  failure,
+  stateFrom = 0,
+  knownIn,
+}: Endpoint): EvmProvider {
   return {
     request: async ({ method, params = [] }) => {
       if (method === "eth_getTransactionReceipt") return receipt;
@@ -38,7 +48,10 @@ function endpoint({ usedFrom, blocks = {}, receipt = null, failure, stateFrom = 
       if (method === "eth_getTransactionCount") return Number(params[1]) >= usedFrom ? "0x8" : "0x7";
       const hash = blocks[Number(params[0])];
       const stranger = { hash: theirs, from: `0x${"bb".repeat(20)}`, nonce: "0x7" };
-      return { transactions: [stranger, ...(hash === undefined ? [] : [{ hash, from: sender, nonce: "0x7" }])] };
+      return {
+        hash: blockHash,
+        transactions: [stranger, ...(hash === undefined ? [] : [{ hash, from: sender, nonce: "0x7" }])],
+      };
     },
   };
 }
@@ -76,6 +89,14 @@ describe("a transaction without a receipt", () => {
     "a transaction is replaced if another one used its nonce in block %d",
     async (block) => {
       expect(await fateAt({ usedFrom: block, blocks: { [block]: theirs } })).toEqual({ kind: "replaced" });
+    },
+  );
+
+  test.each([theirs, ours])(
+    "a transaction is absent if the block in which transaction %s used its nonce is on another branch",
+    async (user) => {
+      const other = { usedFrom: readUpTo, blocks: { [readUpTo]: user }, blockHash: branch };
+      expect(await fateAt(other)).toEqual({ kind: "absent", count: nonce + 1 });
     },
   );
 

@@ -10,8 +10,8 @@ export type Fate =
   /** The transaction is in a final block. */
   | { readonly kind: "included"; readonly receipt: Receipt }
   /**
-   * The transaction is in a block that is not final, or not read yet, or whose receipts the endpoint lacks. `isDeep`: the block is so far below the newest final
-   * one that no reorg can remove it.
+   * The transaction is in a block that is not final, or not read yet, or whose receipts the endpoint lacks. `isDeep`: the block is so far below the newest
+   * final one that no reorg can remove it.
    */
   | { readonly kind: "seen"; readonly blockNumber: number; readonly isDeep?: boolean }
   /** A final block contains another transaction with the same nonce, so the transaction is never included. */
@@ -84,19 +84,21 @@ async function unlessRefused<T>(ask: () => Promise<T>): Promise<T | undefined> {
 
 /**
  * The transaction in a final block that used a nonce. Looks from the newest final block back, since most nonces were used recently. Undefined if the
- * endpoint lacks the state of old blocks.
+ * endpoint lacks the state of old blocks, or is on another branch.
  */
 async function findNonceUser(
   nonce: number,
-  { rpc, sender, readUpTo }: FateOptions,
+  { rpc, sender, readUpTo, isRead }: FateOptions,
 ): Promise<{ readonly hash: Hash; readonly blockNumber: number } | undefined> {
   const newest = Math.max(0, readUpTo());
   const isUnusedAt = async (block: number): Promise<boolean> => (await rpc.transactionCount(sender, block)) <= nonce;
   return unlessRefused(async () => {
     const back = await findFirstTrue(newest, async (index) => isUnusedAt(newest - 1 - index));
     const blockNumber = newest - back;
-    const hash = await rpc.findTransaction(blockNumber, { sender, nonce });
-    return hash && { hash, blockNumber };
+    const user = await rpc.findTransaction(blockNumber, { sender, nonce });
+    // A chain node on another branch has another block there.
+    const isReal = user !== undefined && (await isRead({ number: blockNumber, hash: user.blockHash }));
+    return isReal ? { hash: user.hash, blockNumber } : undefined;
   });
 }
 
