@@ -61,6 +61,7 @@ export class EndpointSet implements EvmProvider {
     this.#subscription = new HeadSubscription({
       ...options,
       ask: async (endpoint, call) => this.#askEndpoint(endpoint, call),
+      askAny: async (call) => this.request(call),
     });
     this.#endpoints = options.addresses.map((address) => this.#createEndpoint(address));
     const [first] = this.#endpoints;

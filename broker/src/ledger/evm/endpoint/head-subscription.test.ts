@@ -28,6 +28,7 @@ async function startRefused() {
       asked += 1;
       throw new RpcAnswerError("method not found", { code: -32_601 });
     },
+    askAny: async () => undefined,
   });
   await subscription.start(() => {}, endpoint);
   const refreshFor = async (minutes: number): Promise<void> => {
@@ -57,16 +58,32 @@ test("asks an endpoint that refused the last subscriber at once for the next one
   expect(count().asked).toBe(2);
 });
 
+/** A subscription at an endpoint whose newest block is block 5. */
 function createSubscription(ask: (method: string) => Promise<unknown>) {
   const clock = new VirtualClock();
   const endpoint = new Endpoint(connection, clock);
+  endpoint.head = 5;
+  const head = { number: "0x5", hash: "0x1", parentHash: "0x2", timestamp: "0x1", gasLimit: "0x1" };
   const subscription = new HeadSubscription({
     clock,
     logger: silentLogger,
     ask: async (_, { method }) => ask(method),
+    askAny: async () => head,
   });
-  return { subscription, endpoint, clock };
+  return { subscription, endpoint, clock, head };
 }
+
+test("reports the newest block to a subscriber that starts after another has ended", async () => {
+  const { subscription, endpoint, head } = createSubscription(async () => "0x1");
+  for (let subscriber = 0; subscriber < 2; subscriber += 1) {
+    const heads: unknown[] = [];
+    const end = await subscription.start((one) => heads.push(one), endpoint);
+    await subscription.refresh(endpoint);
+    await subscription.refresh(endpoint);
+    expect(heads).toEqual([head]);
+    await end();
+  }
+});
 
 test.each([
   ["is requested", ["eth_subscribe"]],

@@ -1,7 +1,8 @@
 import type { Logger } from "../../../lib/logger.ts";
+import { readHeader } from "./rpc.ts";
 import type { Notification, RpcCall } from "./connection.ts";
 import type { Clock } from "../../../ports/clock.ts";
-import { RpcAnswerError } from "./endpoint-error.ts";
+import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
 import type { Endpoint } from "./endpoint.ts";
 
 /** Pause after an endpoint refused the subscription, before it is asked for one again, in milliseconds. The loss of its connection ends the pause. */
@@ -11,6 +12,7 @@ export interface HeadSubscriptionOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly ask: (endpoint: Endpoint, call: RpcCall) => Promise<unknown>;
+  readonly askAny: (call: RpcCall) => Promise<unknown>;
 }
 
 /** The endpoint that serves the subscription, and the endpoint's identifier for it. */
@@ -21,7 +23,7 @@ interface Place {
 
 /**
  * The subscription to new heads, which outlasts its connections: it is renewed when the endpoint in use changes or the connection is lost. While it is
- * detached, the subscriber polls.
+ * detached, the subscriber polls. A head may be notified twice.
  */
 export class HeadSubscription {
   readonly #options: HeadSubscriptionOptions;
@@ -30,6 +32,8 @@ export class HeadSubscription {
   #place: Place | undefined;
   /** The endpoint that refused the subscription last, and until when that endpoint is not asked again. */
   #refusal: { readonly endpoint: Endpoint; readonly until: number } | undefined;
+  /** The newest block that was reported since the subscription was attached; -1 before the first. */
+  #head = -1;
   #isMoving = false;
 
   constructor(options: HeadSubscriptionOptions) {
@@ -59,7 +63,7 @@ export class HeadSubscription {
   }
 
   onNotification(endpoint: Endpoint, { subscription, result }: Notification): void {
-    if (this.#place?.endpoint === endpoint && this.#place.id === subscription) this.#listener?.(result);
+    if (this.#place?.endpoint === endpoint && this.#place.id === subscription) this.#notify(result);
   }
 
   onLost(endpoint: Endpoint): void {
@@ -67,18 +71,24 @@ export class HeadSubscription {
     if (this.#refusal?.endpoint === endpoint) this.#refusal = undefined;
   }
 
-  /** Moves the subscription to this endpoint, or detaches it if the endpoint cannot notify. Never rejects. */
+  /** Moves the subscription to this endpoint, detaches it if the endpoint cannot notify, and reports a newest block that it missed. Never rejects. */
   async refresh(endpoint: Endpoint): Promise<void> {
-    if (this.#listener === undefined || this.#place?.endpoint === endpoint || this.#isMoving) return;
-    this.#isMoving = true;
-    await this.#release();
-    await this.#tryAttach(endpoint);
-    if (this.#place !== undefined) this.#listener?.(undefined); // It may have missed heads while it was detached.
+    if (this.#listener === undefined) return;
+    if (this.#place?.endpoint !== endpoint) await this.#reattach(endpoint);
+    else if ((endpoint.head ?? -1) > this.#head) await this.#notifyNewest();
   }
 
   /** Reports no further heads. */
   close(): void {
     this.#listener = undefined;
+  }
+
+  async #reattach(endpoint: Endpoint): Promise<void> {
+    if (this.#isMoving) return;
+    this.#isMoving = true;
+    await this.#release();
+    await this.#tryAttach(endpoint);
+    if (this.#place !== undefined) await this.#notifyNewest();
   }
 
   /** Attaches the subscription unless the endpoint cannot notify, is on hold or refused it lately. Never rejects. */
@@ -101,6 +111,7 @@ export class HeadSubscription {
     if (listener === undefined || !endpoint.connection.canNotify || endpoint.isHeld) return;
     const id = await this.#options.ask(endpoint, { method: "eth_subscribe", params: ["newHeads"] });
     this.#refusal = undefined;
+    this.#head = -1; // The earlier endpoint may have been on another branch, or on another chain.
     // The subscriber may have ended meanwhile, and the next one may have subscribed already.
     if (this.#listener === listener && this.#place === undefined) this.#place = { endpoint, id };
     else await this.#unsubscribe({ endpoint, id });
@@ -126,5 +137,27 @@ export class HeadSubscription {
     } catch (error) {
       this.#options.logger.debug("chain subscription not ended", { endpoint: endpoint.name, error });
     }
+  }
+
+  /** Reports the newest block, since the subscription may have missed heads while it was detached or silent. */
+  async #notifyNewest(): Promise<void> {
+    try {
+      this.#notify(await this.#options.askAny({ method: "eth_getBlockByNumber", params: ["latest", false] }));
+    } catch (error) {
+      if (!(error instanceof EndpointError)) this.#options.logger.debug("chain head not read", { error });
+    }
+  }
+
+  #notify(head: unknown): void {
+    this.#head = Math.max(this.#head, numberOf(head));
+    this.#listener?.(head);
+  }
+}
+
+function numberOf(head: unknown): number {
+  try {
+    return readHeader(head).number;
+  } catch {
+    return -1;
   }
 }

@@ -26,8 +26,8 @@ export interface EvmProvider {
    */
   requestAll?(calls: readonly RpcCall[], height: number): Promise<readonly unknown[]>;
   /**
-   * Calls `listener` with each new head that the provider announces, not parsed, and with undefined after heads may have been missed. Returns a function that
-   * ends the calls and never rejects. One subscriber at a time: end its calls before the next one begins. Undefined if the provider cannot notify.
+   * Calls `listener` with each new head that the provider announces, not parsed. Returns a function that ends the calls and never rejects. One subscriber at
+   * a time: end its calls before the next one begins. Undefined if the provider cannot notify.
    */
   subscribeHeads?(listener: (head: unknown) => void): Promise<() => Promise<void>>;
   /** Whether an endpoint announces heads to the subscriber. While the result is false, the newest block must be polled. */

@@ -6,9 +6,6 @@ import { isUnanswered, toRpcFailure } from "../endpoint/rpc-failure.ts";
 import type { PushedBlocks } from "./pushed-blocks.ts";
 import { StalledReading } from "./stalled-reading.ts";
 
-/** How long an endpoint that notifies may name no higher block until it is asked for one, in milliseconds: it may have stopped to notify. */
-const silentMs = 5_000;
-
 export interface HeadWatcherOptions {
   readonly rpc: Rpc;
   /** Receives the blocks that the embedded chain pushes. */
@@ -19,15 +16,13 @@ export interface HeadWatcherOptions {
   readonly pollMs: number;
 }
 
-/** The one source of heads: blocks that the embedded chain pushes, a subscription while an endpoint notifies, otherwise polling. A head may come twice. */
+/** The one source of heads: blocks that the embedded chain pushes, a subscription while the endpoint in use notifies, otherwise polling. */
 export class HeadWatcher {
   readonly #options: HeadWatcherOptions;
   #latest: Header | undefined;
   #last: Header | undefined;
-  /** Since when the endpoint has named no higher block, and was not asked because of that, on the monotonic clock. */
-  #silentSince = Number.NEGATIVE_INFINITY;
   readonly #stall: StalledReading;
-  /** Whether the last request for the newest block failed that was not a mere check. */
+  /** Whether the last request for the newest block failed. */
   #isFailing = false;
   /** Ends the subscription; undefined if the endpoint cannot notify. */
   #unsubscribe: (() => Promise<void>) | undefined;
@@ -36,8 +31,6 @@ export class HeadWatcher {
   #cancelPoll: (() => void) | undefined;
   readonly #listeners: ((head: Header) => void)[] = [];
   #isPoking = false;
-  /** Whether an endpoint that notifies may have left out a head since the last request for the newest block began. */
-  #isCheckDue = false;
   #stopped = false;
 
   constructor(options: HeadWatcherOptions) {
@@ -101,27 +94,16 @@ export class HeadWatcher {
     if (!this.#isPoking) void this.#poke();
   }
 
-  /** Asks an endpoint that notifies whether it left out a head. The answer to an earlier request does not tell. */
-  #check(): void {
-    this.#isCheckDue = true;
-    this.poke();
-  }
-
   async #poke(): Promise<void> {
-    const isCheck = this.#isCheckDue;
-    this.#isCheckDue = false;
     this.#isPoking = true;
     try {
       await this.refresh();
     } catch (error) {
-      // No outage: the endpoint probably left out nothing, and names the next block itself.
-      if (isCheck) this.#options.logger.debug("chain head not checked", { error });
       // The embedded chain pushes its blocks: nothing would ask it again.
-      else if (this.#unfollow === undefined) this.#onUnread(error);
+      if (this.#unfollow === undefined) this.#onUnread(error);
     } finally {
       this.#isPoking = false;
     }
-    if (this.#isCheckDue) this.poke();
   }
 
   /** Has the newest block polled until it is read, even if the endpoint notifies. Connections report missing answers themselves. */
@@ -140,7 +122,6 @@ export class HeadWatcher {
   }
 
   #onNotified(head: unknown): void {
-    if (head === undefined) return this.#check();
     try {
       this.#take(readHeader(head));
     } catch (error) {
@@ -154,26 +135,15 @@ export class HeadWatcher {
     this.#isFailing = false;
     this.#stall.done();
     this.#last = head;
-    const newest = this.#latest?.number ?? -1;
-    if (head.number > newest) this.#silentSince = this.#options.clock.monotonic();
-    if (head.number >= newest) this.#latest = head;
+    if (this.#latest === undefined || head.number >= this.#latest.number) this.#latest = head;
     for (const listener of this.#listeners) listener(head);
   }
 
   #schedule(): void {
     if (this.#stopped) return;
-    const { clock, pollMs } = this.#options;
-    this.#cancelPoll = clock.after(this.isPolling ? pollMs : Math.min(pollMs, silentMs), () => {
+    this.#cancelPoll = this.#options.clock.after(this.#options.pollMs, () => {
       if (this.isPolling || this.#isFailing) this.poke();
-      else this.#checkIfSilent();
       this.#schedule();
     });
-  }
-
-  #checkIfSilent(): void {
-    const now = this.#options.clock.monotonic();
-    if (now - this.#silentSince < silentMs) return;
-    this.#silentSince = now;
-    this.#check();
   }
 }
