@@ -19,7 +19,7 @@ export interface SharePlace {
   readonly position: Position;
 }
 
-/** An event that a share gives to a member, which must acknowledge it. */
+/** An event that a share gives to a member, which must settle it. */
 export interface ShareGift extends SharePlace {
   readonly to: SessionKey;
 }
@@ -36,7 +36,7 @@ export interface ShareTake {
   readonly epoch: number;
   readonly cursor: Position;
   readonly gifts: readonly ShareGift[];
-  /** Returned events that a reorg has removed, or that members get with QoS 0. */
+  /** Returned events that a reorg has removed. */
   readonly dropped: readonly Position[];
 }
 

@@ -20,8 +20,8 @@ export interface GiverParts {
 
 /** Options of the first delivery of an event. */
 interface FirstGift extends Pick<InFlight, "isRetained" | "share">, Pick<Delivery, "filters"> {
-  /** Called before the peer gets the event; not with QoS 0. */
-  readonly onGiven?: (ticket: Ticket, qos: QoS) => void;
+  /** Called before the peer gets the event; with QoS 0, there is no ticket. */
+  readonly onGiven?: ((ticket: Ticket | undefined, qos: QoS) => void) | undefined;
 }
 
 type GivenFields = Required<Omit<Delivery, "eventId">>;
@@ -65,10 +65,8 @@ export class DeliverySender {
     const qos = filterSet.qosOf(event, filters);
     const { position, topic } = event;
     const ticket = qos === 0 ? undefined : window.give({ position, topic, qos, isRetained, share });
-    if (ticket !== undefined) {
-      connection.held.add(ticket);
-      onGiven?.(ticket, qos);
-    }
+    if (ticket !== undefined) connection.held.add(ticket);
+    onGiven?.(ticket, qos);
     onChanged();
     this.#deliver(connection, { event, qos, ticket, isRepeated: false, isRetained, filters });
   }

@@ -16,7 +16,7 @@ export interface ShareMember {
 export interface Reservation {
   readonly to: SessionKey;
   readonly qos: QoS;
-  /** Delivers the event, which the store has assigned to the member. */
-  give(share: ShareId): void;
+  /** Delivers the event, which the store has assigned to the member. Without `share`, the store does not keep the event for the member. */
+  give(share: ShareId | undefined): void;
   cancel(): void;
 }

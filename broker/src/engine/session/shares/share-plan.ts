@@ -32,6 +32,13 @@ export function findRoom(members: Set<ShareMember>, full: Set<ShareMember>): Sha
   return undefined;
 }
 
+interface Reserved {
+  readonly event: Event;
+  readonly reservation: Reservation;
+  /** Whether the store keeps the event for the member. If not, nobody gets it once the member's connection has ended. */
+  readonly isGift: boolean;
+}
+
 /** Plans which events of a share its members at this node get next. The plan holds as long as no other node takes events from the share. */
 export class SharePlan {
   readonly #parts: SharePlanParts;
@@ -40,7 +47,7 @@ export class SharePlan {
   #cursor: Position;
   #returned: Event[] = [];
   #dropped: Position[] = [];
-  #reserved: { readonly event: Event; readonly reservation: Reservation }[] = [];
+  #reserved: Reserved[] = [];
 
   constructor(parts: SharePlanParts) {
     this.#parts = parts;
@@ -58,20 +65,18 @@ export class SharePlan {
     this.#returned.push(event);
   }
 
-  /** Has the next take remove a returned event from the store: it is no longer on the chain, or a member gets it with QoS 0. */
+  /** Has the next take remove a returned event from the store. Call it if the event is no longer on the chain. */
   drop(position: Position): void {
     this.#dropped.push(position);
   }
 
   /** The events that members have room for; undefined if there are none. Call {@link give} or {@link cancel} afterwards. */
   fill(): ShareTake | undefined {
-    this.#returned = this.#returned.filter((event) => !this.#reserve(event));
-    // Nobody acknowledges an event of QoS 0: if the store kept it, each check would find it again.
-    for (const { event, reservation } of this.#reserved) if (reservation.qos === 0) this.drop(event.position);
+    this.#returned = this.#returned.filter((event) => !this.#reserve(event, { isReturned: true }));
     this.#fillFromFeed();
     if (this.#reserved.length === 0 && this.#dropped.length === 0) return undefined;
-    const gifts = this.#reserved.flatMap(({ event: { topic, position }, reservation: { qos, to } }) => {
-      return qos === 0 ? [] : { topic, position, to };
+    const gifts = this.#reserved.flatMap(({ event: { topic, position }, reservation: { to }, isGift }) => {
+      return isGift ? { topic, position, to } : [];
     });
     return { id: this.id, epoch: this.#epoch, cursor: this.#cursor, gifts, dropped: this.#dropped };
   }
@@ -82,7 +87,7 @@ export class SharePlan {
     this.#epoch += 1;
     this.#reserved = [];
     this.#dropped = [];
-    for (const { reservation } of reserved) reservation.give(this.id);
+    for (const { reservation, isGift } of reserved) reservation.give(isGift ? this.id : undefined);
   }
 
   /** Ends the plan. Call it if the store has not recorded the events. */
@@ -94,21 +99,23 @@ export class SharePlan {
   #fillFromFeed(): void {
     const { feed } = this.#parts;
     for (let event = feed.peek(); event !== undefined; event = feed.peek()) {
-      if (!this.#reserve(event)) return;
+      if (!this.#reserve(event, { isReturned: false })) return;
       feed.advance();
       this.#cursor = event.position;
     }
   }
 
   /** Reserves room at a member. Returns false if none has room, or if the plan is full. Then the event waits, also for members at other nodes. */
-  #reserve(event: Event): boolean {
+  #reserve(event: Event, { isReturned }: { readonly isReturned: boolean }): boolean {
     const { members, full } = this.#parts;
     if (this.#reserved.length >= takenMax) return false;
     const member = findRoom(members, full);
     if (member === undefined) return false;
     members.delete(member); // The others come first now.
     members.add(member);
-    this.#reserved.push({ event, reservation: member.reserve(event) });
+    const reservation = member.reserve(event);
+    // A member acknowledges no event of QoS 0. But the store keeps a returned one, which another member had with a higher QoS, until the member has it.
+    this.#reserved.push({ event, reservation, isGift: isReturned || reservation.qos > 0 });
     return true;
   }
 }

@@ -213,7 +213,10 @@ export class Share implements Interest {
     }
   }
 
-  /** Returns the events of failed takes to the share, because no client got them. @throws what the store throws. */
+  /**
+   * Returns the gifts of failed takes to the share, because no client got them. New events for members with QoS 0 are no gifts: they are lost if the store has
+   * recorded the take. @throws what the store throws.
+   */
   async #returnUnknown(): Promise<void> {
     for (let [take] = this.#unknown; take !== undefined; [take] = this.#unknown) {
       await this.#parts.store.sessions.returnShared(take);

@@ -10,13 +10,14 @@ import { LazyMap } from "../../../lib/lazy-collections.ts";
 interface HowShared {
   readonly filters: readonly SessionFilter[];
   readonly share: TopicFilter;
-  readonly onGiven: (ticket: Ticket, qos: QoS) => void;
+  /** Called before the peer gets the event; undefined if the store does not keep the event. */
+  readonly onGiven: ((ticket: Ticket | undefined, qos: QoS) => void) | undefined;
 }
 
 export interface SharedDeliveriesParts {
   readonly key: () => SessionKey;
   readonly qosOf: (event: Event, sessionFilter: SessionFilter) => QoS;
-  /** Delivers the event. Does nothing if the connection has ended, because then the event was returned to its share. */
+  /** Delivers the event. Does nothing if the connection has ended: if the store keeps the event, it returns to its share. */
   readonly give: (event: Event, how: HowShared) => void;
   /** Called when reserved room may be free again: another share of the session may wait for it. */
   readonly onRoom: () => void;
@@ -56,17 +57,20 @@ export class SharedDeliveries {
       },
       give: (share) => {
         this.#reserved -= 1;
-        const place = { share, position: event.position, givenEpoch: to.epoch };
-        const onGiven = (ticket: Ticket, qos: QoS): void => this.#given(ticket, place, qos);
+        const place = share && { share, position: event.position, givenEpoch: to.epoch };
+        const onGiven = place && ((ticket: Ticket | undefined, qos: QoS) => this.#given(ticket, place, qos));
         give(event, { filters: [sessionFilter], share: sessionFilter.filter, onGiven });
         onRoom();
       },
     };
   }
 
-  /** An event of QoS 2 now belongs to the session: nobody else may get it (MQTT 5.0, [MQTT-4.8.2-4]). One write stores the settlement and the ticket. */
-  #given(ticket: Ticket, place: SettledEvent, qos: QoS): void {
-    if (qos === 2) this.#settled = [...this.#settled, place];
+  /**
+   * An event of QoS 2 now belongs to the session: nobody else may get it (MQTT 5.0, [MQTT-4.8.2-4]). One write stores the settlement and the ticket. An event
+   * of QoS 0 has no ticket, and nobody acknowledges it.
+   */
+  #given(ticket: Ticket | undefined, place: SettledEvent, qos: QoS): void {
+    if (ticket === undefined || qos === 2) this.#settled = [...this.#settled, place];
     else this.#held.set(ticket, place);
   }
 
