@@ -8,10 +8,10 @@ import { group } from "../../ports/store-examples.contract.ts";
 import { MemoryShares } from "./memory-shares.ts";
 
 const topic = parseTopicName("a");
-const positions = Array.from({ length: 1_000 }, (_, index) => toPosition(9, index));
 
-/** Shares whose only member has ended with all of these events, and counts the events that were checked since. */
-function startShares(count: number) {
+/** Shares whose only member has these events. Counts the events that are checked. */
+function startShares({ count, events }: { readonly count: number; readonly events: number }) {
+  const positions = Array.from({ length: events }, (_, index) => toPosition(9, index));
   const checks = { count: 0 };
   const current = new Map([[idOf(1), 0]]);
   const epochOf = (id: SessionId): number | undefined => {
@@ -25,32 +25,47 @@ function startShares(count: number) {
     const share = shares.find(group, filter);
     if (share === undefined) throw new Error("there is no share");
     const gifts = positions.map((position) => ({ topic, position, to: { id: idOf(1), epoch: 0 } }));
-    shares.take({ ...share, cursor: toPosition(9, 999), gifts, dropped: [] });
+    shares.take({ ...share, cursor: toPosition(9, events - 1), gifts, dropped: [] });
     return share.id;
   });
-  current.clear();
   checks.count = 0;
-  return { shares, checks, ids };
+  return { shares, positions, checks, ids, end: () => current.clear() };
 }
 
 it("checks only as many returned events as it lists, page by page, and one to find out that a share has some", async () => {
-  const { shares, checks, ids } = startShares(1);
+  const { shares, positions, checks, ids, end } = startShares({ count: 1, events: 1_000 });
+  end();
   const [id = "" as ShareId] = ids;
-  const first = shares.listReturned(id, { after: positionZero, atMost: 64 });
-  const second = shares.listReturned(id, { after: toPosition(9, 63), atMost: 64 });
+  const first = await shares.listReturned(id, { after: positionZero, atMost: 64 });
+  const second = await shares.listReturned(id, { after: toPosition(9, 63), atMost: 64 });
   expect([...first, ...second].map(({ position }) => position)).toEqual(positions.slice(0, 128));
   expect(checks.count).toBe(128);
   expect(await shares.findReturning(ids)).toEqual(ids);
   expect(checks.count).toBe(129);
 });
 
-it("lets other work have its turn while it looks for returned events of many shares", async () => {
-  const { shares, ids } = startShares(3);
+/** What happens first: other work, or the end of a read that takes longer than a slice between two looks at the time. */
+async function orderOf(read: () => Promise<unknown>): Promise<readonly string[]> {
   let now = 0;
   const clock = vi.spyOn(performance, "now").mockImplementation(() => (now += 6));
   onTestFinished(() => clock.mockRestore());
   const order: string[] = [];
   setImmediate(() => order.push("other work"));
-  await shares.findReturning(ids).then(() => order.push("found"));
-  expect(order).toEqual(["other work", "found"]);
+  await read().then(() => order.push("read"));
+  return order;
+}
+
+it.each([
+  { count: 1, events: 3_000 },
+  { count: 30, events: 100 },
+])("lets other work have its turn while it looks for shares with returned events: %j", async (size) => {
+  const { shares, ids } = startShares(size);
+  expect(await orderOf(() => shares.findReturning(ids))).toEqual(["other work", "read"]);
+});
+
+it("lets other work have its turn while it looks for the returned events of a share", async () => {
+  const { shares, ids } = startShares({ count: 1, events: 3_000 });
+  const [id = "" as ShareId] = ids;
+  const read = () => shares.listReturned(id, { after: positionZero, atMost: 64 });
+  expect(await orderOf(read)).toEqual(["other work", "read"]);
 });

@@ -1,9 +1,8 @@
 import type { GroupId } from "../../domain/group-id.ts";
-import { before, minOf, type Position, positionZero } from "../../domain/position.ts";
+import { before, minOf, type Position } from "../../domain/position.ts";
 import { isShared } from "../../domain/shared-filter.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import { createLoopSlices } from "../../lib/system/loop-slices.ts";
-import { inSlices } from "../../lib/time-slices.ts";
 import type { SessionId, SessionKey, SettledEvent, ShareId, StoredFilter } from "../../ports/session-store.ts";
 import type { ReturnedPage, ShareGift, SharePlace, ShareTake, StoredShare } from "../../ports/share-store.ts";
 
@@ -24,6 +23,9 @@ export interface MemorySharesOptions {
   readonly epochOf: (id: SessionId) => number | undefined;
   readonly isMember: (groupId: GroupId, filter: TopicFilter) => boolean;
 }
+
+/** Maximum number of events that a read visits before it looks at the time, which takes as long as a visit. */
+const visitedAtOnceMax = 1_000;
 
 /** Shares in memory. Each call makes all its changes in one turn of the event loop. */
 export class MemoryShares {
@@ -47,22 +49,19 @@ export class MemoryShares {
     );
   }
 
-  listReturned(id: ShareId, { after, atMost }: ReturnedPage): readonly SharePlace[] {
+  async listReturned(id: ShareId, { after, atMost }: ReturnedPage): Promise<readonly SharePlace[]> {
     const places: SharePlace[] = [];
-    for (const gift of this.#kept.get(id)?.events.values() ?? []) {
-      if (places.length === atMost) break;
+    await this.#visit([id], (gift) => {
       const { topic, position } = gift;
       if (position > after && this.#isReturned(gift)) places.push({ topic, position });
-    }
+      return places.length === atMost;
+    });
     return places;
   }
 
-  /** In slices: the members of thousands of shares may have a million unacknowledged events. */
   async findReturning(ids: readonly ShareId[]): Promise<readonly ShareId[]> {
     const found: ShareId[] = [];
-    await inSlices(ids, createLoopSlices(), (id) => {
-      if (this.listReturned(id, { after: positionZero, atMost: 1 }).length > 0) found.push(id);
-    });
+    await this.#visit(ids, (gift, id) => this.#isReturned(gift) && found.push(id) > 0);
     return found;
   }
 
@@ -127,6 +126,19 @@ export class MemoryShares {
       if (kept.groupId !== groupId) continue;
       for (const position of kept.events.keys()) if (position > end) kept.events.delete(position);
       this.#kept.set(kept.id, { ...kept, cursor: minOf(kept.cursor, end), epoch: kept.epoch + 1 });
+    }
+  }
+
+  /** Visits the unacknowledged events of each share until `visit` returns true. In slices: the members of one share, or of thousands, may have a million. */
+  async #visit(ids: readonly ShareId[], visit: (gift: TakenGift, id: ShareId) => boolean): Promise<void> {
+    const slices = createLoopSlices();
+    let count = 0;
+    for (const id of ids) {
+      for (const gift of this.#kept.get(id)?.events.values() ?? []) {
+        count += 1;
+        if (count % visitedAtOnceMax === 0) await slices.pause();
+        if (visit(gift, id)) break;
+      }
     }
   }
 
