@@ -69,31 +69,19 @@ export class Restarter {
     return done;
   }
 
-  /**
-   * Restarts the readers from the index in the store, which another node may have rolled back. Returns its head. Pass the head because of which they restart.
-   * @throws what the store throws.
-   */
-  async restart(found?: IndexHead): Promise<IndexHead | undefined> {
+  /** Restarts the readers from the index in the store, which another node may have rolled back. Returns its head. @throws what the store throws. */
+  async restart(): Promise<IndexHead | undefined> {
     const { progress, rollBacks } = this.#options;
     const { blockNumber: fromBlock, generation } = progress;
-    const before = { reached: this.#reached ?? fromBlock, generation };
-    // Before the readers stop: if the restart fails, the index may have grown again at the next one.
-    this.#oweIfLost(found, before);
     const { head } = await this.#run(async () => undefined);
-    this.#oweIfLost(head, before);
+    const isSame = progress.generation === generation;
+    const hasLost = isSame ? progress.blockNumber < (this.#reached ?? fromBlock) : progress.generation < generation;
+    // An empty index is rebuilt, and moves no cursor.
+    if (head !== undefined && hasLost) this.#rollBacksDue = Math.max(this.#rollBacksDue, generation + 1);
     this.#reached = undefined;
     // Before the first read no generation is known.
-    if (generation !== -1 && generation !== progress.generation)
-      rollBacks.note({ fromBlock, toBlock: progress.blockNumber, events: undefined });
+    if (generation !== -1 && !isSame) rollBacks.note({ fromBlock, toBlock: progress.blockNumber, events: undefined });
     return head;
-  }
-
-  /** An empty index is rebuilt, and moves no cursor. */
-  #oweIfLost(head: IndexHead | undefined, before: { readonly reached: number; readonly generation: number }): void {
-    if (head === undefined) return;
-    const isSame = head.generation === before.generation;
-    const hasLost = isSame ? head.blockNumber < before.reached : head.generation < before.generation;
-    if (hasLost) this.#rollBacksDue = Math.max(this.#rollBacksDue, before.generation + 1);
   }
 
   /** `to` is the block to which `change` rolls back. */

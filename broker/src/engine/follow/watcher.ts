@@ -34,6 +34,8 @@ export interface WatcherOptions {
  */
 export class Watcher {
   readonly #options: WatcherOptions;
+  /** Whether the database has lost a part of the index since the readers last restarted. If a restart fails, the index may have grown again at the next one. */
+  #hasLost = false;
 
   constructor(options: WatcherOptions) {
     this.#options = options;
@@ -140,10 +142,13 @@ export class Watcher {
   async #restart(found: IndexHead | undefined): Promise<IndexHead | undefined> {
     const { restarter, progress, logger, health } = this.#options;
     const { generation, blockNumber } = progress;
-    const head = await restarter.restart(found);
+    this.#hasLost ||= isBefore(found, progress);
+    const head = await restarter.restart();
+    const hasLost = this.#hasLost;
+    this.#hasLost = false;
     const place = { blockNumber: numberOf(head), generation: generationOf(head) };
     const isSame = place.generation === generation;
-    if (isSame && place.blockNumber >= blockNumber && !restarter.owesRollBack) {
+    if (isSame && place.blockNumber >= blockNumber && !hasLost) {
       logger.info("readers restarted", place);
       return head;
     }
@@ -170,4 +175,13 @@ function generationOf(head: IndexHead | undefined): number {
 
 function numberOf(head: IndexHead | undefined): number {
   return head?.blockNumber ?? -1;
+}
+
+/** Whether the database lost what this node has seen. An empty index says nothing: it may have been emptied to be rebuilt. */
+function isBefore(
+  head: IndexHead | undefined,
+  { generation, blockNumber }: Pick<IndexProgress, "generation" | "blockNumber">,
+): boolean {
+  if (head === undefined) return false;
+  return head.generation < generation || (head.generation === generation && head.blockNumber < blockNumber);
 }
