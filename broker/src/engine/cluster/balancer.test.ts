@@ -19,23 +19,3 @@ it("each node logs once that no node has delivered a group with subscriptions fo
   expect(warnings).toEqual([warning, warning]);
   await cluster.stopAll();
 });
-
-it.each([
-  ["lists the nodes", "balance", "listNodes"],
-  ["balances", "listNodes", "balance"],
-] as const)(
-  "%s once while the call has no answer, even if the other call of that look failed",
-  async (_, fails, hangs) => {
-    const cluster = await TestCluster.start(1);
-    const { coordinator } = cluster.shared;
-    let calls = 0;
-    coordinator[fails] = (): Promise<never> => Promise.reject(new Error("no connection"));
-    coordinator[hangs] = () => {
-      calls += 1;
-      return new Promise<never>(() => {});
-    };
-    await cluster.clock.advance(10_000);
-    expect(calls).toBe(1);
-    await cluster.stopAll();
-  },
-);

@@ -63,10 +63,8 @@ export class Balancer {
     );
   }
 
-  /** Waits for both, even if one fails: otherwise the next look would begin beside the other, and the watch needs one call at a time. */
   async #look(nodeId: NodeId): Promise<void> {
-    const ended = await Promise.allSettled([this.#balance(nodeId), this.#options.watch.check(nodeId)]);
-    for (const result of ended) if (result.status === "rejected") throw result.reason;
+    await Promise.all([this.#balance(nodeId), this.#options.watch.check(nodeId)]);
   }
 
   async #balance(nodeId: NodeId): Promise<void> {

@@ -22,6 +22,8 @@ export class MemberWatch {
    * joined earlier.
    */
   #members: Set<NodeId> | undefined;
+  /** The number of calls of {@link check} that have begun. */
+  #checks = 0;
 
   constructor(options: MemberWatchOptions) {
     this.#options = options;
@@ -29,12 +31,16 @@ export class MemberWatch {
     options.member.onHint((hint) => this.#hear(hint));
   }
 
-  /** Lists the nodes and notes the changes. Make one call at a time. */
+  /** Lists the nodes and notes the changes, unless another call begins meanwhile: a listing that is answered late may lack nodes that joined since. */
   async check(own: NodeId): Promise<void> {
     const { coordinator } = this.#options;
+    this.#checks += 1;
+    const check = this.#checks;
     if (this.#members === undefined) this.#learn(await coordinator.listLeases());
+    const listed = await coordinator.listNodes();
+    if (check !== this.#checks) return;
     // A node that ended during the call may still be in the answer.
-    const nodes = (await coordinator.listNodes()).filter(({ id }) => !this.history.hasEnded(id));
+    const nodes = listed.filter(({ id }) => !this.history.hasEnded(id));
     const former = this.#members;
     for (const { id, address } of nodes) {
       this.history.name(id, address);
