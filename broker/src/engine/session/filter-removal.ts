@@ -96,7 +96,9 @@ export class FilterRemoval {
     const { session, filters } = (await sessions.findFilterOwner(id)) ?? {};
     if (session?.protocol !== "STOMP") return sessions.removeSessionFilter(id);
     if (session.detachedAt !== undefined || !this.#parts.isShared) return this.#removeLeft(session);
-    for (const filter of filters ?? []) await sessions.removeSessionFilter(filter.id);
+    // The filter of the call goes last: if the database fails in between, a repeat of the call still finds it, and with it the others that are left.
+    for (const filter of filters ?? []) if (filter.id !== id) await sessions.removeSessionFilter(filter.id);
+    await sessions.removeSessionFilter(id);
     const left = await sessions.findSession(session.id);
     // The session lost its connection before its last filter was gone. If it has filters now, its client has begun it again since.
     if (left?.session.detachedAt !== undefined && left.filters.length === 0) await this.#removeLeft(left.session);

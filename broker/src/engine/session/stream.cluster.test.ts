@@ -103,6 +103,31 @@ it.each([1, 2])(
   },
 );
 
+it.each([1, 2])(
+  "a repeat of unSubscribe at another node ends a stream, although the database failed at the first call's removal %d",
+  async (number) => {
+    const world = await TestCluster.start(2);
+    cluster = world;
+    const peer = await attachLeaving(world);
+    const { sessions } = world.shared.store;
+    const remove = sessions.removeSessionFilter.bind(sessions);
+    let removals = 0;
+    sessions.removeSessionFilter = async (id) => {
+      removals += 1;
+      if (removals === number) throw new BrokerError("storeUnreachable");
+      return remove(id);
+    };
+    const [row] = await sessions.listSessions({ after: undefined, limit: 9 });
+    const subscriptionId = row?.filters[0]?.id ?? ""; // Any filter's identifier ends the stream: here that of the filter that the store lists first.
+    const unSubscribe = () => world.run(world.node(1).broker.unSubscribe({ subscriptionId }));
+    await expect(unSubscribe()).rejects.toEqual(new BrokerError("storeUnreachable"));
+    await unSubscribe();
+    await world.clock.advance(10_000);
+    expect(peer.endedBecause).toBe("removed");
+    expect(await sessions.listSessions({ after: undefined, limit: 9 })).toEqual([]);
+  },
+);
+
 it("keeps a stream that its client begins again and leaves while another node still removes the former one", async () => {
   const world = await TestCluster.start(2);
   cluster = world;
