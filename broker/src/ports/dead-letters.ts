@@ -18,7 +18,8 @@ export interface DeadLetterPage {
 export interface DeadLetters {
   /** In ascending position. */
   list(id: SubscriptionId, page: DeadLetterPage): Promise<readonly DeadLetter[]>;
-  find(id: SubscriptionId, eventId: EventId): Promise<DeadLetter | undefined>;
+  /** In ascending position: more than one if the subscription gets two topics whose events have the same eventId. */
+  find(id: SubscriptionId, eventId: EventId): Promise<readonly DeadLetter[]>;
   count(id: SubscriptionId): Promise<number>;
   /** Removes the dead letters that have not changed since they were read; returns how many. */
   remove(letters: readonly DeadLetter[]): Promise<number>;

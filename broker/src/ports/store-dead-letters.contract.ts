@@ -50,9 +50,17 @@ export function testDeadLetters(store: () => Store): void {
       3, 0,
     ]);
     const { eventId } = letterOf(1, second);
-    expect(await store().deadLetters.find(id, eventId)).toEqual(letters[1]);
-    expect(await store().deadLetters.find(subscriptionOf(2).id, eventId)).toBeUndefined();
+    expect(await store().deadLetters.find(id, eventId)).toEqual(letters.slice(1, 2));
+    expect(await store().deadLetters.find(subscriptionOf(2).id, eventId)).toEqual([]);
     expect((await store().findSubscription(id))?.cursor).toBe(third);
+  });
+
+  it("finds all dead letters of an eventId that two topics have, by position", async () => {
+    await insert(1);
+    const { eventId } = letterOf(1, first);
+    const letters = [first, second, third].map((position) => letterOf(1, position, { eventId }));
+    await store().saveProgress([passing(1, third, letters)]);
+    expect(await store().deadLetters.find(subscriptionOf(1).id, eventId)).toEqual(letters);
   });
 
   it("lists a dead letter whose reason was cut inside a character", async () => {

@@ -186,7 +186,8 @@ export class DeadLetterOrders {
     const reserved = reserveLetter(letter, reservation);
     if (await deadLetters.replace(letter, reserved)) return reserved;
     const found = await deadLetters.find(letter.subscriptionId, letter.eventId);
-    return found !== undefined && findReservingNode(found, reservation) !== undefined ? "by another" : "gone";
+    const own = found.filter(({ position }) => position === letter.position);
+    return own.some((one) => findReservingNode(one, reservation) !== undefined) ? "by another" : "gone";
   }
 
   /** The reservation that this node would make now. Undefined for a single node. @throws BrokerError 200207. */
@@ -231,7 +232,7 @@ export class DeadLetterOrders {
    */
   async #isUnchanged(letter: DeadLetter): Promise<boolean> {
     const found = await this.#options.store.deadLetters.find(letter.subscriptionId, letter.eventId);
-    return found !== undefined && isSameLetter(found, letter);
+    return found.some((one) => isSameLetter(one, letter));
   }
 
   #checkMayDeliver(subscription: CallbackSubscription, { topic }: DeadLetter): void {
@@ -266,7 +267,7 @@ export class DeadLetterOrders {
     if (text === undefined) return store.deadLetters.list(id, { after: undefined, limit: deadLettersMax });
     const eventId = formatEventId(parseEventId(text));
     const found = await store.deadLetters.find(id, eventId);
-    if (found !== undefined) return [found];
+    if (found.length > 0) return found;
     throw new BrokerError("eventNotExist", { details: `${quote(id)} has no dead letter for the event ${quote(text)}` });
   }
 }

@@ -101,6 +101,29 @@ it.each<[string, number, (store: DeadLetters, first: DeadLetter) => Promise<unkn
   },
 );
 
+it("a redelivery whose first dead letter goes ends, although another node has reserved a later one with the same eventId", async () => {
+  cluster = await TestCluster.start(2);
+  cluster.sink.receive("http://receiver/", () => ({ status: "failed", reason: "answered 500" }));
+  const topics = ["topic/50622", "topic/83634"]; // Their eventIds begin with the same digits.
+  for (const topic of topics) await cluster.run(cluster.node(0).broker.open({ topic, groupId: undefined }));
+  const id = await cluster.run(cluster.subscribe(0, "topic/+", { options: { onFailure: "skip", attemptsMax: 1 } }));
+  await cluster.run(Promise.all(topics.map((topic) => cluster.publish(0, topic, topic))));
+  await cluster.clock.advance(5_000);
+  const { deadLetters } = cluster.shared.store;
+  const list = deadLetters.list.bind(deadLetters);
+  const [nodeId] = cluster.node(1).ids;
+  deadLetters.list = async (...call) => {
+    const due = await list(...call);
+    const [one, two] = due;
+    if (one === undefined || two?.eventId !== one.eventId || nodeId === undefined)
+      throw new Error("two dead letters with one eventId or a node missing");
+    await deadLetters.remove([one]);
+    await deadLetters.replace(two, reserveLetter(two, { nodeId, now: cluster.clock.now() }));
+    return due;
+  };
+  expect(await cluster.run(order(0, id, redeliver))).toEqual({ id, events: 0, deadLetters: { left: 1 } });
+});
+
 it("a node refuses to discard dead letters while another redelivers them", async () => {
   const id = await startWithLetters();
   const first = order(0, id, redeliver);

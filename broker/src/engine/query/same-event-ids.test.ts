@@ -67,6 +67,24 @@ it("delivers a dead letter's own event again, although another topic has its eve
   expect(engine.sink.attempts.map(({ event }) => event.topic)).toEqual([second, second]);
 });
 
+it.each([
+  ["all dead letters", "first fails", first],
+  ["all dead letters", "second fails", second],
+  ["the dead letters of the eventId", "first fails", first],
+  ["the dead letters of the eventId", "second fails", second],
+])("redelivers %s of one subscription with one eventId, although the %s again", async (which, _, failing) => {
+  const id = await engine.subscribe("topic/+", { url, options: { onFailure: "skip", attemptsMax: 1 } });
+  const eventId = await publish(first, second);
+  engine.sink.attempts.length = 0;
+  const failed = { status: "failed", reason: "400" } as const;
+  engine.sink.receive(url, ({ event }) => (event.topic === failing ? failed : { status: "accepted" }));
+  const one = { kind: "redeliver", eventId: which.startsWith("all") ? undefined : eventId } as const;
+  expect(await order(id, one)).toMatchObject({ events: 1, deadLetters: { left: 1 } });
+  expect(engine.sink.attempts.map(({ event }) => event.topic)).toEqual([first, second]);
+  const left = await engine.broker.operator.listDeadLetters(testCaller, id, { after: undefined, limit: 9 });
+  expect(left.items).toMatchObject([{ topic: failing, attempts: 2 }]);
+});
+
 it("getEvent finds the event of the topic that was opened first, although the chain does not give the other topic's", async () => {
   const eventId = await publish(first, second);
   unread = second;

@@ -14,8 +14,8 @@ export class MemoryDeadLetters implements DeadLetters {
     return rest.slice(0, limit);
   }
 
-  async find(id: SubscriptionId, eventId: EventId): Promise<DeadLetter | undefined> {
-    return this.#of(id).find((letter) => letter.eventId === eventId);
+  async find(id: SubscriptionId, eventId: EventId): Promise<readonly DeadLetter[]> {
+    return this.#of(id).filter((letter) => letter.eventId === eventId);
   }
 
   async count(id: SubscriptionId): Promise<number> {

@@ -22,9 +22,9 @@ export class SqlDeadLetters implements DeadLetters {
     return rows.map((row) => this.#checked(row));
   }
 
-  async find(id: SubscriptionId, eventId: EventId): Promise<DeadLetter | undefined> {
-    const row = await this.#of(id).where("event_id", "=", eventId).executeTakeFirst();
-    return row && this.#checked(row);
+  async find(id: SubscriptionId, eventId: EventId): Promise<readonly DeadLetter[]> {
+    const rows = await this.#of(id).where("event_id", "=", eventId).orderBy("position").execute();
+    return rows.map((row) => this.#checked(row));
   }
 
   async count(id: SubscriptionId): Promise<number> {
