@@ -2,7 +2,7 @@ import { BrokerError, isBrokerError, quote } from "@stele/wire";
 import { before, beforeBlock, endOfBlock, type Position, positionZero } from "../../domain/position.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { isPattern, matchesFilter } from "../../domain/topic-filter.ts";
-import { parseTopicName } from "../../domain/topic-name.ts";
+import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
 import type { Store } from "../../ports/store.ts";
 import { placeIn } from "../batch-events.ts";
 import type { Group } from "../group.ts";
@@ -46,10 +46,9 @@ export class Places {
 
   /** If two topics have events with this identifier, the operator means the one that the subscription gets. */
   async #ofEvent(eventId: string, filter: Subscription["filter"], group: Group): Promise<FoundPlace> {
-    const { events } = this.#options;
+    const prefers = (topic: TopicName): boolean => matchesFilter(filter, topic);
     try {
-      const own = events.getPlace(group, eventId, (topic) => matchesFilter(filter, topic));
-      return around((await own.catch(() => events.getPlace(group, eventId))).position);
+      return around((await this.#options.events.getPlace(group, eventId, { prefers })).position);
     } catch (error) {
       const others = ", a time such as 2026-11-23T09:00:00Z, a sequence of the topic";
       throw isBrokerError(error, "eventIdIllegal") ? illegalPlace(eventId, others) : error;

@@ -16,6 +16,14 @@ export interface EventQueryOptions {
 
 type Placed = { readonly batch: EventBatch };
 type MayFind = (topic: TopicName) => boolean;
+
+export interface PlaceChoice {
+  /** Events of other topics count as missing. The default is every topic. */
+  readonly mayFind?: MayFind | undefined;
+  /** If two topics have events with the identifier, those of such a topic come before the others. By default, all are equal. */
+  readonly prefers?: MayFind | undefined;
+}
+
 type Find<Found> = (place: Pick<Event, "topic" | "sequence">) => Promise<Found | undefined>;
 
 /** Finds events by their identifiers. */
@@ -42,17 +50,22 @@ export class EventQuery {
   }
 
   /**
-   * The place of an event. If two topics have events with this identifier, the lower place: whoever begins there gets an event twice at most, and misses none.
-   * Does not read dropped events from the chain. @throws BrokerError 100300 to 100304, 200208.
+   * The place of an event. If two topics that are equal for the caller have events with this identifier, the lower place: whoever begins there gets an event
+   * twice at most, and misses none. Does not read dropped events from the chain. @throws BrokerError 100300 to 100304, 200208.
    */
-  async getPlace(group: Group, eventId: string, mayFind: MayFind = () => true): Promise<EventPlace> {
+  async getPlace(
+    group: Group,
+    eventId: string,
+    { mayFind = () => true, prefers = () => true }: PlaceChoice = {},
+  ): Promise<EventPlace> {
     const find: Find<EventPlace> = async (place) => {
       const batch = await this.#options.storeWithoutDropped.findBatch(group.id, place);
       return batch && placeIn(batch, place.sequence - batch.firstSequence);
     };
-    let lowest: EventPlace | undefined;
-    for await (const place of this.#search(group, eventId, { mayFind, find }))
-      if (lowest === undefined || place.position < lowest.position) lowest = place;
+    const found: EventPlace[] = [];
+    for await (const place of this.#search(group, eventId, { mayFind, find })) found.push(place);
+    const preferred = found.filter(({ topic }) => prefers(topic));
+    const [lowest] = (preferred.length > 0 ? preferred : found).toSorted((one, two) => one.position - two.position);
     if (lowest === undefined) throw await this.#explainMissing(group, eventId, mayFind);
     return lowest;
   }

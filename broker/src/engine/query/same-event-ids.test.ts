@@ -12,14 +12,15 @@ const [first, second] = ["topic/50622", "topic/83634"] as const;
 const url = "http://down/";
 
 let engine: TestEngine;
-/** The topic whose events neither the store nor the chain gives. */
+/** The topic whose events neither the store nor the chain gives when they are read next. */
 let unread: string | undefined;
 beforeEach(async () => {
   unread = undefined;
   const memory = createMemoryStore();
   const findBatch: Store["findBatch"] = async (groupId, place) => {
-    if (place.topic === unread) throw new BrokerError("chainUnreachable");
-    return memory.findBatch(groupId, place);
+    if (place.topic !== unread) return memory.findBatch(groupId, place);
+    unread = undefined;
+    throw new BrokerError("storeUnreachable");
   };
   engine = await TestEngine.start({ store: withCalls(memory, { findBatch }) });
   for (const topic of [first, second, "a"]) await engine.broker.open({ topic, groupId: undefined });
@@ -58,6 +59,14 @@ it.each([
     expect(engine.sink.attempts).toHaveLength(attempts);
   },
 );
+
+it("skip to an eventId of two topics takes no other topic's event if the read of the own one fails", async () => {
+  const id = await engine.subscribe(second, { url });
+  const to = await publish(first, second);
+  unread = second;
+  await expect(order(id, { kind: "skip", to })).rejects.toEqual(new BrokerError("storeUnreachable"));
+  expect(await order(id, { kind: "skip", to })).toEqual({ id, events: 1 });
+});
 
 it("delivers a dead letter's own event again, although another topic has its eventId", async () => {
   const id = await engine.subscribe(second, { url, options: { onFailure: "skip", attemptsMax: 1 } });

@@ -28,7 +28,7 @@ export async function findStartPosition(
   if (offset === undefined || offset === "OFFSET_LAST")
     return { position: endOfBlock(Math.max(0, head?.blockNumber ?? 0)), generation };
   try {
-    return { position: (await events.getPlace(group, offset, mayFind)).position, generation };
+    return { position: (await events.getPlace(group, offset, { mayFind })).position, generation };
   } catch (error) {
     throw isBrokerError(error, "eventIdIllegal") ? illegalPlace(offset) : error;
   }
