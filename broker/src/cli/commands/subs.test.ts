@@ -23,6 +23,12 @@ it.each([
     { events: 0, letters: { left: 3, failure } },
     "the dead letter was not delivered",
   ],
+  [
+    "one of two that have the eventId of --event fails again",
+    ["--event", failure.eventId],
+    { events: 1, letters: { left: 1, failure } },
+    "the dead letter was not delivered",
+  ],
 ])("subs redeliver fails if %s", async (...[, flags, result, problem]) => {
   vi.stubGlobal("fetch", async () => Response.json({ id: "a", dryRun: false, ...result }));
   const { code, stdout, stderr } = await run(["subs", "redeliver", "a", ...flags], { format: [] });

@@ -176,7 +176,9 @@ function isDoubtful({ error, wasRefused }: OrderResult): boolean {
 function countUndelivered({ events, letters }: OrderResult, eventId: string | undefined): number {
   if (eventId === undefined) return letters?.left ?? 0;
   // `left` has those of other events too. Without any, a replay, a reorg or somebody else has removed the one of this event meanwhile.
-  return events === 0 && letters !== undefined && letters.left > 0 ? 1 : 0;
+  if (letters === undefined || letters.left === 0) return 0;
+  // If two topics have the eventId, one dead letter may fail although the other was delivered.
+  return events === 0 || letters.failure !== undefined ? 1 : 0;
 }
 
 function describeUndelivered(count: number, eventId: string | undefined): string {
