@@ -9,7 +9,7 @@ import { loadConfig } from "../config/load-config.ts";
 import type { Config } from "../config/settings.ts";
 import { silentLogger } from "../lib/logger.ts";
 import { type OutputFormat, takeFormat, toJsonText, WrongFormat } from "../lib/output-format.ts";
-import { toPrintable } from "../lib/printable.ts";
+import { toEscapedJson, toPrintable } from "../lib/printable.ts";
 import { refuseLinks } from "../lib/system/data-folder.ts";
 import { giveToFolderOwner } from "../lib/system/file-owner.ts";
 import { makeFolderSync } from "../lib/system/make-folder.ts";
@@ -111,7 +111,7 @@ export async function runOnKeys(
     const problem = change === undefined ? "" : auditCommand(config, { ...change, time: now() });
     return {
       exitCode: 0,
-      output: read.format === "table" ? output : toJsonText(read.format, result),
+      output: read.format === "table" ? output : toEscapedJson(toJsonText(read.format, result)),
       problem: noteOf(name, newFile) + problem,
     };
   } catch (error) {

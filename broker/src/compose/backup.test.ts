@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import {
   cpSync,
   existsSync,
@@ -15,6 +16,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { type RunningServer, startServer } from "./start-server.ts";
 import { runBackupCommand } from "./backup.ts";
+import { formatManifest, manifestFile, toManifest } from "../backup/manifest.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { silentLogger } from "../lib/logger.ts";
 import { openDataFolder } from "../lib/system/data-folder.ts";
@@ -218,6 +220,32 @@ function readInAnotherProcess(name: string): void {
   `;
   execFileSync(process.execPath, ["-e", script], { cwd: import.meta.dirname, stdio: "pipe" });
 }
+
+it.each(["backup", "restore", "activate"] as const)("stele %s escapes a reason for a terminal", async (command) => {
+  const missing = join(folder, "\u001b[2J\nmissing");
+  const argv = [...(command === "activate" ? [] : [command === "restore" ? missing : target]), "--data-dir", missing];
+  const outcome = await runBackupCommand(command, argv, { env: {}, log: () => {} });
+  expect(outcome).toMatchObject({
+    exitCode: 1,
+    problem: expect.stringMatching(/^.*\\u\{1b\}\[2J\\u\{a\}missing .*\n$/),
+  });
+});
+
+it("stele restore escapes for a terminal the names of files in somebody's backup", async () => {
+  const files = [{ name: "\u001b[2J\n.key", bytes: 0, sha256: createHash("sha256").digest("hex") }];
+  mkdirSync(target, { recursive: true });
+  writeFileSync(join(target, "\u001b[2J\n.key"), "");
+  writeFileSync(
+    join(target, manifestFile),
+    formatManifest(toManifest({ version: "1", madeAt: "2026-11-23T01:02:03Z", files })),
+  );
+  const restore = (...argv: readonly string[]) =>
+    runBackupCommand("restore", [target, ...argv], { env: {}, log: () => {} });
+  const { output } = await restore("--data-dir", folder);
+  expect(output).toMatch(/^backup of \S+: \\u\{1b\}\[2J\\u\{a\}\.key, 0 bytes restored to /);
+  const { output: json } = await restore("--data-dir", `${folder}-2`, "-o", "json");
+  expect(JSON.parse(json)).toMatchObject({ files });
+});
 
 it("stele activate reports a folder that does not exist", async () => {
   const outcome = await runBackupCommand("activate", ["--data-dir", folder], { env: {}, log: () => {} });

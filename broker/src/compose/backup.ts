@@ -17,6 +17,7 @@ import type { CleanupStack } from "../lib/cleanup-stack.ts";
 import type { Logger } from "../lib/logger.ts";
 import { toJsonText, WrongFormat } from "../lib/output-format.ts";
 import type { Timer } from "../lib/pause.ts";
+import { toEscaped, toEscapedJson, toPrintable } from "../lib/printable.ts";
 import { type DataFolder, openDataFolder } from "../lib/system/data-folder.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { HeldFile } from "../store/sql/schema.ts";
@@ -103,10 +104,11 @@ export async function runBackupCommand(
     const { logLevel: level, logFormat } = loaded.config;
     const logger = createLogger({ level, format: logFormat, destination: { write: log } });
     const { text, result } = await run[command](loaded.config, { target, logger });
-    return done(format === "table" ? text : toJsonText(format, result));
+    return done(format === "table" ? text : toEscapedJson(toJsonText(format, result)));
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    return failed(command, reason, error instanceof WrongFormat || error instanceof UsageError ? 2 : 1);
+    const text = error instanceof Error ? error.message : String(error);
+    if (error instanceof WrongFormat || error instanceof UsageError) return failed(command, text, 2);
+    return failed(command, toPrintable(text), 1); // The system, a backup or the broker's answer may have written a part of it.
   }
 }
 
@@ -176,7 +178,8 @@ async function backUpStopped(config: Config, { target, logger }: RunOptions): Pr
 
 function describe({ files, madeAt }: Manifest): string {
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
-  return `backup of ${madeAt}: ${files.map(({ name }) => name).join(", ")}, ${bytes} bytes`;
+  const names = files.map(({ name }) => toEscaped(name)).join(", "); // Somebody else may have made the backup.
+  return `backup of ${madeAt}: ${names}, ${bytes} bytes`;
 }
 
 /** Files outside the data folder with keys of signers and subscriptions, or with passwords of keys, which the backup lacks. */

@@ -5,6 +5,8 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { runKeys } from "./keys.ts";
 import { describeRoles, runRoles } from "./roles.ts";
 import { loadConfig } from "../config/load-config.ts";
+import { apiKeyOf } from "../ports/api-keys.contract.ts";
+import { createSqliteApiKeys } from "../store/sql/sqlite/sqlite-api-keys.ts";
 
 let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "keys-"))));
@@ -66,6 +68,19 @@ it.each([
   const outcome = await command(["list", "--data-dir", join(folder, "\u001b[2J\nmissing")], { env: {}, now });
   const problem = `stele ${name}: ${folder}/\\u{1b}[2J\\u{a}missing does not exist`;
   expect(outcome).toMatchObject({ exitCode: 1, problem: expect.stringContaining(problem) });
+});
+
+it("stele key list escapes for a terminal what another program wrote to the table", async () => {
+  const keys = createSqliteApiKeys(join(folder, "keys.sqlite"));
+  await keys.start();
+  const texts = { tenant: "a\ncme", principal: "sh\u009b2Jop", roles: ["\u001b[2J", "reader"] };
+  await keys.insertApiKey(apiKeyOf(1, texts), 10);
+  await keys.stop();
+  const { output } = await run(runKeys, "list");
+  expect(output).toBe("0000000000000001  a\\u{a}cme/sh\\u{9b}2Jop  \\u{1b}[2J,reader  valid\n");
+  const json = (await run(runKeys, "list", "-o", "json")).output;
+  expect(json).not.toContain("\u009b");
+  expect(JSON.parse(json)).toMatchObject([texts]);
 });
 
 it("describeRoles escapes for a terminal why it cannot read the roles of the store", async () => {

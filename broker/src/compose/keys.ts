@@ -13,6 +13,7 @@ import type { Config } from "../config/settings.ts";
 import { namePattern, nameRule, reservedName } from "../domain/access-rule.ts";
 import { toOwnerId } from "../engine/access/caller.ts";
 import { formatKeyCredential } from "../engine/access/credential.ts";
+import { toEscaped } from "../lib/printable.ts";
 import type { ApiKey, ApiKeys } from "../ports/api-keys.ts";
 
 const usage = `Usage: stele key create --principal NAME --role ROLE [--role ROLE ...] [--tenant NAME] [--expires 30d]
@@ -165,8 +166,10 @@ function list(all: readonly ApiKey[], now: number): CommandDone {
   return { output: all.map((key) => toLine(key, now)).join(""), result };
 }
 
+/** Escaped: whoever can write to the table can put any text there, such as a line break. */
 function toLine({ id, principal, tenant, roles, expiresAt, revokedAt }: ApiKey, now: number): string {
-  return `${[id, toOwnerId(principal, tenant), roles.join(","), toState(expiresAt, revokedAt, now)].join("  ")}\n`;
+  const cells = [id, toOwnerId(principal, tenant), roles.join(","), toState(expiresAt, revokedAt, now)];
+  return `${toEscaped(cells.join("  "))}\n`;
 }
 
 function toState(expiresAt: number | undefined, revokedAt: number | undefined, now: number): string {

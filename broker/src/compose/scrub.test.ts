@@ -188,7 +188,7 @@ describe("stele scrub", () => {
     );
   });
 
-  it("escapes for a terminal what a chain answered", async () => {
+  it("escapes for a terminal what a chain answered, and only for a terminal", async () => {
     const error = { code: -32_000, message: "\u001b[2J\nno such chain" };
     const endpoint = createServer((request, response) => {
       request.resume();
@@ -203,10 +203,17 @@ describe("stele scrub", () => {
       { id: "away", endpoints: [url] },
     ];
     const env = { STELE_GROUPS: JSON.stringify(groups) };
-    const { output } = await runScrub(["--data-dir", folder], { env, log: () => {} });
+    const copy = `${folder}-copy`;
+    cpSync(folder, copy, { recursive: true });
+    const [{ output }, { output: json }] = await Promise.all([
+      runScrub(["--data-dir", folder], { env, log: () => {} }),
+      runScrub(["--data-dir", copy, "-o", "json"], { env, log: () => {} }),
+    ]);
     expect(output).toMatch(
       /^the index may lack events of the chain \(.*\\u\{1b\}\[2J\\u\{a\}no such chain.*\): start/m,
     );
+    const reports = JSON.parse(json) as readonly { readonly advice?: string }[]; // The command's own format.
+    expect(reports.at(-1)?.advice).toContain(error.message);
   });
 
   it("escapes for a terminal why it fails", async () => {

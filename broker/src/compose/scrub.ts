@@ -9,7 +9,7 @@ import { CleanupStack } from "../lib/cleanup-stack.ts";
 import { joinTexts } from "../lib/join-texts.ts";
 import type { Logger } from "../lib/logger.ts";
 import { takeFormat, toJsonText } from "../lib/output-format.ts";
-import { toPrintable } from "../lib/printable.ts";
+import { toEscaped, toEscapedJson, toPrintable } from "../lib/printable.ts";
 import { createLogger } from "../telemetry/logger.ts";
 import type { IndexFinding } from "../store/sql/index/index-tables.ts";
 import { version } from "../version.ts";
@@ -55,7 +55,7 @@ export async function runScrub(
     const logger = createLogger({ level: config.logLevel, format: config.logFormat, destination: { write: log } });
     const { reports, failure } = await scrub(config, { logger, secrets });
     if (failure !== undefined && reports.length === 0) return failed(failure);
-    const output = format === "table" ? reports.map(toLines).join("") : toJsonText(format, reports);
+    const output = format === "table" ? reports.map(toLines).join("") : toEscapedJson(toJsonText(format, reports));
     if (failure !== undefined) return { ...failed(failure), output };
     return { exitCode: reports.some(({ damaged }) => damaged > 0) ? 1 : 0, output, problem: "" };
   } catch (error) {
@@ -122,9 +122,7 @@ function withStart(report: ScrubReport, { finding, behind }: Start): ScrubReport
     texts.push(`the index was damaged and ${outcome}: table ${finding.table}, ${finding.found}`);
   }
   if (!isRebuilt)
-    texts.push(
-      `the index may lack events of the chain (${toPrintable(behind)}): start the broker, or scrub again later`,
-    );
+    texts.push(`the index may lack events of the chain (${behind}): start the broker, or scrub again later`);
   const count = finding === undefined ? 0 : 1;
   return {
     ...report,
@@ -136,9 +134,10 @@ function withStart(report: ScrubReport, { finding, behind }: Start): ScrubReport
 
 const unitsOf = { chain: "blocks", places: "entries", state: "nodes", index: "batches" } as const;
 
+/** A chain may have written a part of the advice, so it is escaped. */
 function toLines({ groupId, part, checked, damaged, repaired, advice }: ScrubReport): string {
   const line = `group ${groupId}, ${part}: ${checked} ${unitsOf[part]} checked, ${damaged} damaged, ${repaired} repaired\n`;
-  return advice === undefined ? line : `${line}${advice}\n`;
+  return advice === undefined ? line : `${line}${toEscaped(advice)}\n`;
 }
 
 function failed(reason: string): ScrubOutcome {
