@@ -77,3 +77,23 @@ it("goes on with the age of the oldest waiting event while the chain does not gi
   await clock.advance(20_000);
   expect(lag()).toEqual({ events: 1, seconds: undefined });
 });
+
+it("shows no growing age while the chain does not give times, but events are delivered", async () => {
+  engine = await TestEngine.start({ readMemory: () => 1 });
+  const { broker, clock, sink } = engine;
+  await broker.open({ topic: "a", groupId: undefined });
+  const attempts: ((outcome: AttemptOutcome) => void)[] = [];
+  sink.receive("http://slow/", () => new Promise((resolve) => attempts.push(resolve)));
+  await engine.subscribe("a", { url: "http://slow/" });
+  await engine.publishMany("a", 1);
+  await clock.advance(10_000);
+  expect(lag()).toEqual({ events: 1, seconds: expect.any(Number) });
+  engine.readBlock = () => Promise.reject(new Error("the connection was refused"));
+  for (let measurements = 1; measurements <= 40; measurements += 1) {
+    await engine.publishMany("a", 1);
+    attempts.pop()?.({ status: "accepted" });
+    await clock.advance(10_000);
+    expect(lag()?.events).toBe(1);
+    expect(lag()?.seconds).toBeLessThanOrEqual(20);
+  }
+});

@@ -23,6 +23,16 @@ export interface Lag {
 
 const noLag: Lag = { events: 0, seconds: 0 };
 
+/** What is known of the oldest waiting event of a group. */
+interface Oldest {
+  /** Since when it waits, in milliseconds since the epoch: the time of its block if the chain gave it. */
+  readonly at: number;
+  /** The newest block of the index at {@link knownAt}. Later blocks came after that. */
+  readonly head: number;
+  /** When this became known, in milliseconds since the epoch. */
+  readonly knownAt: number;
+}
+
 export interface DeliveryLagOptions {
   readonly store: Store;
   readonly clock: Clock;
@@ -37,11 +47,8 @@ export class DeliveryLag {
   readonly #options: DeliveryLagOptions;
   readonly #trouble: ReportedTrouble;
   #lags: ReadonlyMap<GroupId, Lag> = new Map();
-  /**
-   * Time of the block of the oldest waiting event, as last read, while events wait. It serves while the chain does not answer: the age then goes on, although
-   * another event may have become the oldest. Without an age, an alert would end and begin again.
-   */
-  readonly #oldestAt = new Map<GroupId, number>();
+  /** Groups with events that wait. It serves while the chain does not answer: without an age, an alert would end and begin again. */
+  readonly #oldest = new Map<GroupId, Oldest>();
   #cancelTimer: (() => void) | undefined;
   #isStopped = false;
 
@@ -101,7 +108,7 @@ export class DeliveryLag {
     const behind = furthest.filter(({ subscription }) => counts.get(subscription) > 0);
     const [oldest] = behind;
     if (oldest === undefined) {
-      this.#oldestAt.delete(group.id);
+      this.#oldest.delete(group.id);
       return noLag;
     }
     const events = Math.max(...behind.map(({ subscription }) => counts.get(subscription)));
@@ -109,9 +116,15 @@ export class DeliveryLag {
     return { events, seconds: at === undefined ? undefined : Math.max(0, this.#options.clock.now() - at) / 1_000 };
   }
 
-  async #timeOf({ id, times }: Group, block: number): Promise<number | undefined> {
-    const at = (await times.find(block)) ?? this.#oldestAt.get(id);
-    if (at !== undefined) this.#oldestAt.set(id, at);
+  /**
+   * While the chain does not answer, the age goes on, although another event may have become the oldest. The age of an event that came later than all that is
+   * known counts from then: it would grow without end although events are delivered.
+   */
+  async #timeOf({ id, times, progress }: Group, block: number): Promise<number | undefined> {
+    const last = this.#oldest.get(id);
+    const at = (await times.find(block)) ?? (last !== undefined && block > last.head ? last.knownAt : undefined);
+    if (at === undefined) return last?.at;
+    this.#oldest.set(id, { at, head: progress.blockNumber, knownAt: this.#options.clock.now() });
     return at;
   }
 }
