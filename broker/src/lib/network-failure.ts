@@ -31,11 +31,16 @@ const codesBeforeConnection: ReadonlySet<string | undefined> = new Set([
 
 /** Describes a failed connection or exchange. Shows only the code of an unknown error: a code contains no data from the other side. */
 export function describeNetworkFailure(error: Error): string {
-  if (error.name === "HTTPParserError") return notHttp; // undici sets no code on this error.
+  if (isNotHttp(error)) return notHttp;
   const code = codeOf(error) ?? "no code";
   const text = textByCode[code];
   if (text !== undefined) return text;
   return isTls(code) ? `TLS failed (${code})` : `the exchange failed (${code})`;
+}
+
+/** Whether the other side answered something else than HTTP, as a listener for STOMP or SSH does. undici may set no code on its error. */
+export function isNotHttp(error: unknown): boolean {
+  return error instanceof Error && error.name === "HTTPParserError";
 }
 
 /** Whether the connection failed before it was established, so that the other side received nothing. */

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
-import { type AddressInfo, createServer, type Server } from "node:net";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer as createTlsServer } from "node:tls";
@@ -65,6 +65,26 @@ it.each([
 ])("reports what may be wrong at an %s address that ends the connection", async (scheme, advice) => {
   const address = await listen(createServer((socket) => socket.once("data", () => socket.destroy())));
   expect(await adviceFor(`${scheme}://${address}`)).toMatch(`something listens there, but ${advice}`);
+});
+
+it.each([
+  [
+    "after a request, as a listener for STOMP does",
+    (socket: Socket) => socket.once("data", () => socket.end("ERROR\n\n\0")),
+  ],
+  ["at once, as a listener for SSH does", (socket: Socket) => socket.resume().end("SSH-2.0-OpenSSH_10.2\r\n")],
+])("says that the answer is not HTTP where something speaks %s", async (_, onConnection) => {
+  const address = await listen(createServer(onConnection));
+  expect(await adviceFor(`http://${address}`)).toBe(
+    "something listens there, but the answer is not HTTP; write https if the broker speaks TLS (httpTlsCertificateFile), or name another address with --url",
+  );
+});
+
+it("says nothing of a listener where fetch does not say why it failed", async () => {
+  const httpAdvice =
+    "write https if the broker speaks TLS (httpTlsCertificateFile), or name another address with --url";
+  expect(await adviceFor("http://me:secret@127.0.0.1:1")).toBe(httpAdvice);
+  expect(await adviceFor("https://me:secret@127.0.0.1:1")).toBe("name another address with --url");
 });
 
 it("asks to start the broker where nothing listens, and only there", async () => {

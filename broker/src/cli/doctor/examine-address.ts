@@ -1,4 +1,4 @@
-import { isBeforeConnection, isBlockedPort, tlsCodeOf } from "../../lib/network-failure.ts";
+import { isBeforeConnection, isBlockedPort, isNotHttp, notHttp, tlsCodeOf } from "../../lib/network-failure.ts";
 import { withoutPassword } from "../http-url.ts";
 import type { Finding } from "./finding.ts";
 
@@ -58,9 +58,14 @@ function adviceFor(cause: unknown, isSecured: boolean): string {
   // For a name with several addresses, Node.js reports together that it could connect to none.
   if ((isBeforeConnection(cause) && tlsCode === undefined) || cause instanceof AggregateError)
     return "start the broker with stele start, or name another address with --url";
+  const tryHttps = "write https if the broker speaks TLS (httpTlsCertificateFile)";
+  if (cause === undefined || isNotHttp(cause)) {
+    const found = cause === undefined ? "" : `something listens there, but ${notHttp}; `;
+    return `${found}${isSecured ? "" : `${tryHttps}, or `}name another address with --url`;
+  }
   return isSecured
     ? "something listens there, but ends the connection; a broker with httpTlsClientCaFile does so, because stele shows no client certificate"
-    : "something listens there, but ends the connection; write https if the broker speaks TLS (httpTlsCertificateFile)";
+    : `something listens there, but ends the connection; ${tryHttps}`;
 }
 
 /** Compares the clocks. The broker wrote the Date header between the two times, in whole seconds. */
