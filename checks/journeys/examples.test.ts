@@ -10,6 +10,7 @@ import { Stele } from "@stele/client";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { findProgram } from "../harness/find-program.ts";
 import { findFreePort } from "../harness/free-port.ts";
+import { toQuickJava } from "../harness/java-options.ts";
 import { until } from "../harness/until.ts";
 import { useWorld } from "../harness/use.ts";
 import { embeddedWorld } from "../harness/world.ts";
@@ -53,11 +54,6 @@ function commandOf(language: string, what: string): string {
  */
 const guard = "(read -r <&3; kill -KILL 0) > /dev/null 2>&1 & exec 3<&-";
 
-/** Java compiles an example at each start. Without its second compiler and without threads for garbage, this takes a third less processor time. */
-const quickJava = {
-  JDK_JAVA_OPTIONS: `${process.env["JDK_JAVA_OPTIONS"] ?? ""} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC`,
-};
-
 /** A program in its own process group, because some programs start another process. */
 class Program {
   output = "";
@@ -66,7 +62,7 @@ class Program {
   readonly #life: Duplex;
 
   constructor(command: string) {
-    const env = { ...process.env, ...quickJava, STELE_URL: running().broker.url };
+    const env = { ...process.env, JDK_JAVA_OPTIONS: toQuickJava(process.env), STELE_URL: running().broker.url };
     const stdio = ["ignore", "pipe", "pipe", "pipe"] as const;
     const child = spawn("bash", ["-c", `${guard}\n${command}`], { cwd: root, env, detached: true, stdio: [...stdio] });
     this.#life = child.stdio[3] as Duplex; // Pipes beyond the standard ones are duplex.
