@@ -2,7 +2,7 @@ import { type Hex, toHex, toQuantity } from "@stele/eth/node";
 import type { BlockRange } from "../../../domain/block-range.ts";
 import type { Address, Hash } from "../../../domain/topic.ts";
 import type { CheckedIndexEntries, CheckedState, DamagedBlock, StatePlace } from "../../../ports/chain-check.ts";
-import type { BatchStart, Outage } from "../../../ports/ledger.ts";
+import type { BatchStart, BlockRef, Outage } from "../../../ports/ledger.ts";
 import type { PushedBlock } from "../read/pushed-block.ts";
 import { findCount } from "./answer.ts";
 import type { RpcCall } from "./connection.ts";
@@ -181,9 +181,8 @@ export class Rpc {
   }
 
   /** The block that contains a transaction; undefined if there is none, as far as the endpoints know. Fails if an endpoint does not answer. */
-  async findBlockOf(hash: Hash): Promise<number | undefined> {
-    const call = { method: "eth_getTransactionByHash", params: [hash], isPromised: true };
-    return this.#request(call, (found) => findCount((found as RawTransaction | null)?.blockNumber)); // `findCount` checks the field.
+  async findBlockOf(hash: Hash): Promise<BlockRef | undefined> {
+    return this.#request({ method: "eth_getTransactionByHash", params: [hash], isPromised: true }, findPlace);
   }
 
   async call(request: CallRequest, tag: number | "latest" = "latest"): Promise<Hex> {
@@ -313,7 +312,13 @@ interface RawTransaction {
   readonly hash: Hash;
   readonly from: Address;
   readonly nonce: Hex;
-  readonly blockNumber?: unknown;
+}
+
+/** The block of a transaction; undefined for none, and for a pending transaction. */
+function findPlace(answer: unknown): BlockRef | undefined {
+  const { blockNumber, blockHash } = (answer ?? {}) as Readonly<Record<string, unknown>>; // The fields are checked below.
+  const number = findCount(blockNumber);
+  return number === undefined || !isHex(blockHash) ? undefined : { number, hash: blockHash };
 }
 
 interface RawFullBlock {

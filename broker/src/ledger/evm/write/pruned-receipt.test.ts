@@ -10,7 +10,7 @@ async function restartLate(journal: TestJournal): Promise<SenderWorld> {
   const world = new SenderWorld({ journal });
   world.node.request = async ({ method, params = [] }) => {
     if (method === "eth_getTransactionReceipt") return null;
-    if (method === "eth_getTransactionByHash") return { blockNumber: "0x1" };
+    if (method === "eth_getTransactionByHash") return { blockNumber: "0x1", blockHash: `0x${"11".repeat(32)}` };
     if (method === "eth_sendRawTransaction") throw refused("nonce too low");
     if (method === "eth_getTransactionCount" && Number(params[1]) < world.readUpTo) throw refused("missing trie node");
     return "0x1";

@@ -16,7 +16,7 @@ interface Endpoint {
   readonly receipt?: unknown;
   /** The first block at which the account's transaction count exceeds the nonce. */
   readonly usedFrom: number;
-  /** The hash of each block of `blocks`. */
+  /** The hash of each block of `blocks`, and of the block `knownIn`. */
   readonly blockHash?: Hash;
   /** The transaction with the nonce, by block number. */
   readonly blocks?: Readonly<Record<number, Hash>>;
@@ -42,7 +42,7 @@ function endpoint({
     request: async ({ method, params = [] }) => {
       if (method === "eth_getTransactionReceipt") return receipt;
       if (method === "eth_getTransactionByHash")
-        return knownIn === undefined ? null : { hash: ours, blockNumber: `0x${knownIn.toString(16)}` };
+        return knownIn === undefined ? null : { hash: ours, blockNumber: `0x${knownIn.toString(16)}`, blockHash };
       if (method === "eth_getTransactionCount" && failure !== undefined) throw failure;
       if (Number(params[1]) < stateFrom) throw stateMissing();
       if (method === "eth_getTransactionCount") return Number(params[1]) >= usedFrom ? "0x8" : "0x7";
@@ -131,6 +131,11 @@ describe("a transaction with a receipt", () => {
 
   test("a transaction is included if its block was read", async () => {
     expect(await fateAt({ usedFrom: readUpTo, receipt })).toMatchObject({ kind: "included" });
+  });
+
+  test("a transaction is absent if the chain node finds it, with and without its receipt, in a block on another branch", async () => {
+    const other = { usedFrom: 10, receipt: { ...receipt, blockNumber: "0x24", blockHash: branch } };
+    expect(await fateAt({ ...other, knownIn: 36, blockHash: branch })).toEqual({ kind: "absent", count: nonce + 1 });
   });
 
   test("a transaction is seen if its block is not read yet", async () => {

@@ -54,9 +54,14 @@ export async function findFate(pending: Signed, options: FateOptions): Promise<F
 
 /** The block of a version whose receipt all endpoints lack: chain nodes delete old receipts, and keep transactions longer. */
 async function findKnown(pending: Signed, options: FateOptions): Promise<Fate | undefined> {
+  const { rpc, readUpTo, isRead } = options;
   for (const hash of hashesOf(pending)) {
-    const blockNumber = await unlessRefused(() => options.rpc.findBlockOf(hash));
-    if (blockNumber !== undefined) return seenIn(blockNumber, options);
+    const number = await unlessRefused(async () => {
+      const block = await rpc.findBlockOf(hash);
+      // A chain node on another branch has another block there.
+      return block === undefined || block.number > readUpTo() || (await isRead(block)) ? block?.number : undefined;
+    });
+    if (number !== undefined) return seenIn(number, options);
   }
   return undefined;
 }
