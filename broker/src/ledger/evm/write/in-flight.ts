@@ -30,17 +30,20 @@ export class InFlight {
     return this.#byNonce.get(nonce);
   }
 
+  /** The lowest nonce that the chain does not count as used without a known block; undefined if there is none. */
   lowestNonce(): number | undefined {
-    return lowestOf(this.#byNonce.keys());
+    return this.#findLowest(({ usedSince }) => usedSince === undefined);
   }
 
   /** The lowest nonce that no known block contains and that the chain does not count as used: the chain waits for it. Undefined if there is none. */
   lowestUnseenNonce(): number | undefined {
+    return this.#findLowest(({ seenIn, usedSince }) => seenIn === undefined && usedSince === undefined);
+  }
+
+  #findLowest(isWanted: (state: TransactionState) => boolean): number | undefined {
     let lowest: number | undefined;
-    for (const [nonce, { state }] of this.#byNonce) {
-      const isOpen = state.seenIn === undefined && state.usedSince === undefined;
-      if (isOpen && (lowest === undefined || nonce < lowest)) lowest = nonce;
-    }
+    for (const [nonce, { state }] of this.#byNonce)
+      if ((lowest === undefined || nonce < lowest) && isWanted(state)) lowest = nonce;
     return lowest;
   }
 
@@ -64,10 +67,4 @@ export class InFlight {
     if (nonce !== undefined && this.#byNonce.get(nonce) === pending) this.#byNonce.delete(nonce);
     for (const hash of hashesOf(signed)) this.#byHash.delete(hash);
   }
-}
-
-function lowestOf(nonces: Iterable<number>): number | undefined {
-  let lowest: number | undefined;
-  for (const nonce of nonces) if (lowest === undefined || nonce < lowest) lowest = nonce;
-  return lowest;
 }

@@ -303,8 +303,11 @@ export class Overseer {
     });
   }
 
+  /** A chain node that lags may not count nonces below `to` that another one counted as used: those are still in flight. */
   #reportGap(from: number, to: number): void {
-    this.#options.onGap(Array.from({ length: Math.min(to - from, gapMax) }, (_, index) => from + index));
+    const { inFlight, onGap } = this.#options;
+    const nonces = Array.from({ length: Math.min(to - from, gapMax) }, (_, index) => from + index);
+    onGap(nonces.filter((nonce) => inFlight.findNonce(nonce) === undefined));
   }
 
   /** Whether the newest version has waited long while the chain made blocks, and either the chain waits for its nonce or its fee is too low. */
