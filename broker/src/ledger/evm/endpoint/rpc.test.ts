@@ -79,7 +79,8 @@ test.each(["number", "timestamp", "gasLimit"].flatMap((field) => noNumbers.map((
 );
 
 const receipt = { blockHash: hash, blockNumber: "0x2", status: "0x1", gasUsed: "0x5208", logs: [] };
-const receiptOf = async (answer: unknown) => new Rpc({ request: async () => answer }).receipt(hash);
+const receiptOf = async (answer: unknown, options?: Parameters<Rpc["receipt"]>[1]) =>
+  new Rpc({ request: async () => answer }).receipt(hash, options);
 
 test("reads a receipt, and returns undefined for a pending transaction", async () => {
   expect(await receiptOf(receipt)).toMatchObject({ blockNumber: 2, succeeded: true });
@@ -89,11 +90,12 @@ test("reads a receipt, and returns undefined for a pending transaction", async (
   expect(await receiptOf({ ...receipt, blockNumber: null, blockHash: null })).toBeUndefined();
 });
 
-test("takes a receipt without the logs that its bloom promises as none", async () => {
+test("takes a receipt without the logs that its bloom promises as none, unless the transaction may lack logs", async () => {
   const bloom = `0x${"00".repeat(256)}`;
   expect(await receiptOf({ ...receipt, logsBloom: bloom })).toMatchObject({ logs: [] });
   const foreign = { ...receipt, logsBloom: bloom.replace(/0$/, "1") };
   expect(await receiptOf(foreign)).toBeUndefined();
+  expect(await receiptOf(foreign, { mayLackLogs: true })).toMatchObject({ succeeded: true, logs: [] });
   expect(await receiptOf({ ...foreign, status: "0x0" })).toMatchObject({ succeeded: false });
 });
 

@@ -107,6 +107,12 @@ export interface Receipt {
   readonly logs: readonly RpcLog[];
 }
 
+interface ReceiptOptions {
+  readonly isPromised?: boolean | undefined;
+  /** Whether the transaction may succeed without logs. Then a receipt without logs is taken, whatever its bloom. */
+  readonly mayLackLogs?: boolean | undefined;
+}
+
 export interface CallRequest {
   readonly from: Address;
   readonly to?: Address;
@@ -167,8 +173,9 @@ export class Rpc {
   }
 
   /** Undefined for a transaction that is in no block, as far as the endpoint knows; if `isPromised`, as far as all endpoints that answer know. */
-  async receipt(hash: Hash, { isPromised = false } = {}): Promise<Receipt | undefined> {
-    return this.#request({ method: "eth_getTransactionReceipt", params: [hash], isPromised }, findReceipt);
+  async receipt(hash: Hash, { isPromised, mayLackLogs = false }: ReceiptOptions = {}): Promise<Receipt | undefined> {
+    const call = { method: "eth_getTransactionReceipt", params: [hash], isPromised };
+    return this.#request(call, (answer) => findReceipt(answer, mayLackLogs));
   }
 
   /**
@@ -287,18 +294,19 @@ interface RawReceipt {
 }
 
 /**
- * Undefined for a transaction that is in no block, and for one that succeeded and lacks the logs that its receipt's bloom promises: some chain nodes return a
- * receipt before they have the logs of the block. A transaction that failed has no logs, though some chain nodes return the bloom of the whole block.
+ * Undefined for a transaction that is in no block, and for one that must have logs, succeeded and lacks the logs that its receipt's bloom promises: some chain
+ * nodes return a receipt before they have the logs of the block. Others return the bloom of the whole block, also for a transaction without logs.
  * @throws RpcFailure if the receipt lacks the block, the status or the list of logs, which a later one may have.
  */
-function findReceipt(answer: unknown): Receipt | undefined {
+function findReceipt(answer: unknown, mayLackLogs: boolean): Receipt | undefined {
   const raw = answer as RawReceipt | null; // The fields are checked below.
   if (raw === null || raw.blockNumber === null) return undefined;
   const { blockHash, blockNumber, status, gasUsed, logs, logsBloom } = raw;
   const isReceipt = isHex(blockHash) && isQuantity(blockNumber) && isQuantity(status) && Array.isArray(logs);
   if (!isReceipt) throw new RpcFailure("refused", "the endpoint returned no receipt", { cause: raw });
   const succeeded = Number(status) === 1;
-  if (succeeded && logs.length === 0 && isHex(logsBloom) && !/^0x0*$/.test(logsBloom)) return undefined;
+  const areLogsMissing = logs.length === 0 && isHex(logsBloom) && !/^0x0*$/.test(logsBloom);
+  if (succeeded && !mayLackLogs && areLogsMissing) return undefined;
   return {
     blockHash,
     blockNumber: Number(blockNumber),

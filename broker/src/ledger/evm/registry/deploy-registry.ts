@@ -110,7 +110,7 @@ export async function completeDeployment(rpc: Rpc, options: DeployOptions, deplo
 
 async function findReceipt(rpc: Rpc, { variants }: Deployment): Promise<Receipt | undefined> {
   for (const { hash } of variants) {
-    const receipt = await rpc.receipt(hash);
+    const receipt = await rpc.receipt(hash, { mayLackLogs: true });
     if (receipt !== undefined) return receipt;
   }
   return undefined;

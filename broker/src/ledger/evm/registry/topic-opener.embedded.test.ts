@@ -26,7 +26,7 @@ beforeAll(async () => {
     `opener ${index}`,
     `stranger to opener ${index}`,
   ]).flat();
-  const genesisAccounts = names.map((name) => new Signer(testKey(name)).address);
+  const genesisAccounts = [...names, "opener of whole blocks"].map((name) => new Signer(testKey(name)).address);
   chain = await startEmbeddedChain({ file: ":memory:", chainId: 1337, genesisAccounts });
   provider = new InterceptedProvider(chain);
 });
@@ -197,3 +197,18 @@ test.each([2, 31, 32, 128])(
     }
   },
 );
+
+test("a start and an open of an open topic succeed if the chain node returns the bloom of the whole block with each receipt", async () => {
+  provider.current = async ({ method }, pass) => {
+    const answer = await pass();
+    if (method !== "eth_getTransactionReceipt" || answer === null) return answer;
+    return { ...(answer as object), logsBloom: `0x${"ff".repeat(256)}` }; // A receipt, by the specification.
+  };
+  const options = { registry: "deploy", deadlineMs: 5000 } as const;
+  const other = createEvmHarness(provider, "opener of whole blocks").createLedger(options);
+  await other.start();
+  const name = parseTopicName("whole/block");
+  const { blockNumber } = await other.openTopic(name, unaborted);
+  expect((await other.openTopic(name, unaborted)).blockNumber).toBeGreaterThan(blockNumber);
+  await other.stop();
+});

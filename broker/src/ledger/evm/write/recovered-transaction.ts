@@ -41,7 +41,8 @@ function parseVariant({ hash, raw }: SignedVariant, signedAt: number): ParsedVar
   const { to, data = "0x", gas = 0n, ...prices } = parseTransaction(toHex(raw));
   if (to === undefined || to === null) throw new Error(`the journal's transaction ${hash} has no recipient`);
   return {
-    request: { to, data: fromHex(data), gas: Number(gas), logsExpected: undefined },
+    // It may be any transaction, and nobody waits for its logs.
+    request: { to, data: fromHex(data), gas: Number(gas), logsExpected: undefined, mayLackLogs: true },
     variant: { hash, raw, fees: toFees(prices), signedAt, signedAtBlock: 0 },
   };
 }

@@ -31,8 +31,11 @@ export class RegistryTransactions {
   }
 
   /** Changes topics or sets of writers. @throws BrokerError as the Ledger port says. */
-  async change({ data, gas }: Pick<TransactionRequest, "data" | "gas">, signal: AbortSignal): Promise<Inclusion> {
-    const request = { data, gas: Math.min(gas, this.#options.room.blockGas), logsExpected: undefined };
+  async change(
+    { data, gas, mayLackLogs }: Pick<TransactionRequest, "data" | "gas" | "mayLackLogs">,
+    signal: AbortSignal,
+  ): Promise<Inclusion> {
+    const request = { data, gas: Math.min(gas, this.#options.room.blockGas), logsExpected: undefined, mayLackLogs };
     const included = await this.publish(request, signal);
     if (included !== undefined) return included;
     throw new BrokerError("transactionFailed", { details: "the chain accepts no transaction of that size" });

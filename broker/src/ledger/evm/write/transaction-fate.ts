@@ -4,7 +4,7 @@ import type { BlockRef } from "../../../ports/ledger.ts";
 import type { Receipt, Rpc } from "../endpoint/rpc.ts";
 import { isUnanswered, RpcFailure } from "../endpoint/rpc-failure.ts";
 import { keptBlocksMax } from "./kept-transactions.ts";
-import { hashesOf, type TransactionState } from "./transaction-state.ts";
+import { hashesOf, type TransactionRequest, type TransactionState } from "./transaction-state.ts";
 
 export type Fate =
   /** The transaction is in a final block. */
@@ -31,7 +31,9 @@ export interface FateOptions {
   readonly isRead: (block: BlockRef) => Promise<boolean>;
 }
 
-type Signed = Pick<TransactionState, "nonce" | "variants">;
+type Signed = Pick<TransactionState, "nonce" | "variants"> & {
+  readonly request?: Pick<TransactionRequest, "mayLackLogs">;
+};
 
 /**
  * Asks for the receipts of all versions of a transaction; without a receipt, asks who used its nonce. A missing receipt proves nothing: the chain node may
@@ -112,7 +114,7 @@ async function findIncluded(
   { rpc, readUpTo, isRead, isPromised = false }: FateOptions & { readonly isPromised?: boolean },
 ): Promise<Fate | undefined> {
   for (const hash of hashesOf(pending)) {
-    const receipt = await rpc.receipt(hash, { isPromised });
+    const receipt = await rpc.receipt(hash, { isPromised, mayLackLogs: pending.request?.mayLackLogs });
     if (receipt === undefined) continue;
     const { blockNumber, blockHash } = receipt;
     // The tracker will bring the logs of a block that is not read yet.

@@ -14,6 +14,8 @@ export interface TransactionRequest {
   readonly formulaGas?: number | undefined;
   /** Number of logs that the transaction writes if it succeeds; undefined if that depends on the chain. */
   readonly logsExpected: number | undefined;
+  /** Whether it may succeed without logs. A publish may not: each of its batches yields a log. */
+  readonly mayLackLogs?: boolean | undefined;
   /** Whether the registry may reject the whole transaction, so that it writes no logs. */
   readonly mayRevert?: boolean | undefined;
   /** Called before each send while no endpoint can have the transaction, in the same turn, once the journal has it. False withdraws the transaction. */
@@ -26,7 +28,7 @@ const plainTransferGas = 21_000;
 
 /** A transfer of nothing: it uses its nonce and changes nothing else. */
 export function noOp(to: Hex): TransactionRequest {
-  return { to, data: new Uint8Array(0), gas: plainTransferGas, logsExpected: undefined };
+  return { to, data: new Uint8Array(0), gas: plainTransferGas, logsExpected: undefined, mayLackLogs: true };
 }
 
 /** The same request with one unit of gas less, because one more may exceed the block's gas limit; a plain transfer, which needs all its gas, gets one more. */
