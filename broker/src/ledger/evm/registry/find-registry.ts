@@ -10,25 +10,36 @@ import { isRevert, RpcFailure } from "../endpoint/rpc-failure.ts";
  */
 export const registryNoncesMax = 16;
 
-/** The registry that `deployer` created, undefined if there is none among its first transactions; and how many transactions it has sent. */
+/**
+ * The registry that `deployer` created, undefined if there is none among its first transactions; and how many transactions it has sent. Both as of one block:
+ * of several chain nodes behind one address, one that lags must refuse, else it would lack the code of a registry whose deployment another one counted.
+ */
 export async function findRegistry(
   rpc: Rpc,
   deployer: Address,
 ): Promise<{ readonly address: Address | undefined; readonly used: number }> {
-  const used = await rpc.transactionCount(deployer, "latest");
+  const { number: at } = await rpc.header("latest");
+  const used = await rpc.transactionCount(deployer, at);
   for (let nonce = 0; nonce < Math.min(used, registryNoncesMax); nonce += 1) {
     const address = createdAddress(deployer, nonce);
-    if (await isRegistry(rpc, { address, from: deployer })) return { address, used };
+    if (await isRegistry(rpc, { address, from: deployer, at })) return { address, used };
   }
   return { address: undefined, used };
 }
 
+interface IsRegistryOptions {
+  readonly address: Address;
+  readonly from: Address;
+  /** After which block; the newest if omitted. */
+  readonly at?: number;
+}
+
 /** Whether the code at an address answers like a registry. */
-export async function isRegistry(rpc: Rpc, { address, from }: { address: Address; from: Address }): Promise<boolean> {
-  if ((await rpc.code(address)).length <= 2) return false;
+export async function isRegistry(rpc: Rpc, { address, from, at }: IsRegistryOptions): Promise<boolean> {
+  if ((await rpc.code(address, at)).length <= 2) return false;
   const data = encodeFunctionData({ abi: topicRegistryAbi, functionName: "topics", args: [0n, 0n] });
   try {
-    const answer = await rpc.call({ from, to: address, data });
+    const answer = await rpc.call({ from, to: address, data }, at);
     return decodeFunctionResult({ abi: topicRegistryAbi, functionName: "topics", data: answer }).length === 0;
   } catch (error) {
     if (error instanceof RpcFailure && !isRevert(error)) throw error;
