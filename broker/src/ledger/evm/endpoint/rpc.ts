@@ -172,7 +172,10 @@ export class Rpc {
     return classified(async () => this.provider.readBlocks?.(range));
   }
 
-  /** Undefined for a transaction that is in no block, as far as the endpoint knows; if `isPromised`, as far as all endpoints that answer know. */
+  /**
+   * Undefined for a transaction that is in no block, as far as the endpoint knows. If `isPromised`, asks the endpoints in turn until an answer is not null,
+   * although that one may have no block yet, or lack logs.
+   */
   async receipt(hash: Hash, { isPromised, mayLackLogs = false }: ReceiptOptions = {}): Promise<Receipt | undefined> {
     const call = { method: "eth_getTransactionReceipt", params: [hash], isPromised };
     return this.#request(call, (answer) => findReceipt(answer, mayLackLogs));
