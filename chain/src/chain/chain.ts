@@ -78,6 +78,8 @@ export class Chain implements ReadableChain {
   #isStopping = false;
   /** Bytes of the write-ahead log at which the next checkpoint is due. A killed process leaves a log of any length, so a checkpoint follows the first block. */
   #checkpointAt = 0;
+  /** True while a log that a rebuild of the index made large waits to be copied into the file. */
+  #isCopyDue = false;
   /** True while somebody copies the file: new blocks then stay in the log. */
   #isFileHeld = false;
 
@@ -168,13 +170,14 @@ export class Chain implements ReadableChain {
   checkIndexEntries(isFirst: boolean): CheckedIndexEntries {
     if (isFirst) this.#indexCheck = undefined;
     if (this.#isFileHeld) return { isMore: true, entries: 0, isDamaged: false }; // A rebuild would fill the log, which nobody may copy now.
+    if (this.#isCopyDue) this.#copyRebuilt();
     const check = this.#indexCheck ?? checkIndexEntries(this.#database);
     this.#indexCheck = undefined; // A check that failed cannot continue: the next step starts over.
     const logBytes = this.#database.logBytes;
     const step = check.next();
     if (step.done === true) return { isMore: false, entries: 0, ...step.value };
     this.#indexCheck = check;
-    if (this.#database.logBytes > logBytes) this.#checkpointRebuild();
+    if (this.#database.logBytes > logBytes) this.#copyBeforeNextStep();
     return { isMore: true, entries: step.value, isDamaged: false };
   }
 
@@ -306,17 +309,31 @@ export class Chain implements ReadableChain {
   }
 
   /**
-   * Copies a large log into the file after a step of a check that wrote to it: a rebuild writes many pages for each block that it reads, and there may be no
-   * new block. An error fails that step alone: it says nothing of blocks, which may still fit into the log.
+   * Lets the next step of a check copy the log into the file if it is large: a rebuild writes many pages for each block that it reads, and there may be no new
+   * block. Meanwhile blocks have room: for them, an error would be a fault.
    */
-  #checkpointRebuild(): void {
-    if (this.#database.logBytes >= Math.max(LOG_BYTES_MAX, this.#checkpointAt)) this.#checkpoint();
+  #copyBeforeNextStep(): void {
+    if (this.#database.logBytes < Math.max(LOG_BYTES_MAX, this.#checkpointAt)) return;
+    this.#isCopyDue = true;
+    this.#leaveRoom();
   }
 
-  /** While a reader needs the end of the log, the log keeps growing: the next try follows after LOG_BYTES_MAX / 2 more bytes. */
+  /** An error fails one step of a check, before it writes. It says nothing of blocks, which may still fit into the log. */
+  #copyRebuilt(): void {
+    this.#leaveRoom();
+    this.#checkpoint();
+  }
+
+  /** While a reader needs the end of the log, the log keeps growing. */
   #checkpoint(): void {
-    const bytes = this.#database.logBytes;
-    this.#checkpointAt = this.#database.checkpoint() ? LOG_BYTES_MAX : bytes + LOG_BYTES_MAX / 2;
+    if (this.#database.checkpoint()) this.#checkpointAt = LOG_BYTES_MAX;
+    else this.#leaveRoom();
+    this.#isCopyDue = false;
+  }
+
+  /** The next try to copy the log after a block follows after LOG_BYTES_MAX / 2 more bytes. */
+  #leaveRoom(): void {
+    this.#checkpointAt = this.#database.logBytes + LOG_BYTES_MAX / 2;
   }
 }
 

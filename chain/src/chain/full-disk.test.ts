@@ -86,9 +86,9 @@ it("reports a full disk to its owner, and continues, if the log cannot be copied
   await chain.stop();
 });
 
-/** Makes two blocks, so that the index entries of the first, and of block 0, are in their table. */
-async function saveEntries(chain: Chain, reported: readonly string[]): Promise<void> {
-  for (const nonce of [0, 1]) {
+/** Makes blocks up to this number, so that the index entries of all but the last one are in their table. */
+async function makeBlocks(upTo: number, { chain, reported }: Awaited<ReturnType<typeof open>>): Promise<void> {
+  for (let nonce = Number(chain.head.header.number); nonce < upTo; nonce += 1) {
     await submit(chain, nonce);
     await last(reported, `block ${nonce + 1}`);
   }
@@ -112,13 +112,25 @@ it("checks an undamaged index on a full disk, whatever the length of the log", a
 it("a rebuild of the index on a full disk fails alone: blocks still fit into the log, and the next step goes on", async () => {
   const disk = new SmallDisk(":memory:");
   const changes = () => Number(disk.prepare("SELECT total_changes() AS total").get()?.["total"]);
-  const { chain, reported } = await open(disk, changes);
-  await saveEntries(chain, reported);
+  let others = 0;
+  const opened = await open(disk, () => changes() + others);
+  const { chain, reported } = opened;
+  await makeBlocks(18, opened);
   disk.exec("DELETE FROM places");
   disk.isFull = true;
-  expect(() => check(chain)).toThrow("database or disk is full");
-  expect(reported.at(-1)).toBe("block 2");
+  const steps = [true, false, false, false].map((isFirst) => chain.checkIndexEntries(isFirst).entries);
+  expect(steps).toEqual([31, 4, 0, 31]); // 18 blocks, in two steps; no rows; the rebuild of 16 blocks.
+  await makeBlocks(19, opened); // Before any step has found that the disk is full.
+  others = LOG_BYTES_MAX; // Of further blocks.
+  const before = changes();
+  for (let failed = 0; failed < 2; failed += 1) {
+    expect(() => chain.checkIndexEntries(false)).toThrow("database or disk is full");
+  }
+  expect(changes()).toBe(before);
+  await makeBlocks(20, opened);
+  expect(reported).toEqual(Array.from({ length: 20 }, (_, index) => `block ${index + 1}`));
   disk.isFull = false;
+  expect(chain.checkIndexEntries(false).entries).toBe(8); // Blocks 16 to 19.
   expect(chain.checkIndexEntries(false)).toEqual({ isMore: false, entries: 0, isDamaged: true });
   expect(check(chain)).toBe(false);
   await chain.stop();
@@ -126,8 +138,9 @@ it("a rebuild of the index on a full disk fails alone: blocks still fit into the
 
 it("a check of the index, and a rebuild, wait while the file is held", async () => {
   const disk = new SmallDisk(":memory:");
-  const { chain, reported } = await open(disk);
-  await saveEntries(chain, reported);
+  const opened = await open(disk);
+  const { chain } = opened;
+  await makeBlocks(2, opened);
   disk.exec("DELETE FROM places");
   const waits = { isMore: true, entries: 0, isDamaged: false };
   expect(chain.checkIndexEntries(true).entries).toBeGreaterThan(0);
