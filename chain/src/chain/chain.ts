@@ -298,7 +298,7 @@ export class Chain implements ReadableChain {
     this.#listener.faultChanged(fault);
   }
 
-  /** Copies a large log into the file. On a disk without room for that, no block can be written until it succeeds. */
+  /** Copies a large log into the file. An error is a fault: the owner is told, and submits are refused until the next try, at most COMMIT_RETRY_MS later. */
   #checkpointWhenLarge(): void {
     if (this.#isFileHeld || this.#database.logBytes < this.#checkpointAt) return;
     try {
