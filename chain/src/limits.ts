@@ -82,7 +82,10 @@ export const OVERRIDE_CODE_BYTES_MAX = 262_144;
 /** Maximum number of addresses, or alternatives of one topic, in a log filter. */
 export const LOG_FILTER_ALTERNATIVES_MAX = 1_000;
 
-/** Bytes of blocks after which one step of a check ends: the check for damage, or that of the index of hashes and logs. New blocks wait for that step. */
+/**
+ * Bytes of blocks after which one step ends: a step of the check for damage, of that of the index of hashes and logs, or of an answer with the transactions or
+ * receipts of a block. New blocks wait for that step.
+ */
 export const CHECKED_BYTES_MAX = 262_144;
 
 /** Maximum number of blocks that one step of the check for damage reads. */

@@ -2,12 +2,16 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { toHex, toQuantity } from "@stele/eth/node";
 import type { BlockHead, ExecutedTransaction } from "../blocks/block.ts";
 import type { IncludedTransaction } from "../chain/block-reader.ts";
+import { CHECKED_BYTES_MAX } from "../limits.ts";
 import { findBlock } from "./block-tag.ts";
 import type { ReadContext, RpcMethods } from "./context.ts";
 import { formatBlock, formatReceipt, formatTransaction } from "./format.ts";
 import type { Params } from "./params.ts";
 
-/** Transactions of a block that are formatted in one turn, in about 5 ms: new blocks wait for that. To recover a sender takes most of the time. */
+/**
+ * Maximum number of transactions of a block that are formatted in one turn, in about 5 ms: new blocks wait for that. To recover a sender takes most of the
+ * time. The time for long transactions grows with their bytes: CHECKED_BYTES_MAX ends a turn, too.
+ */
 const FORMATTED_PER_TURN = 64;
 
 export const blockMethods: RpcMethods<ReadContext> = {
@@ -52,9 +56,14 @@ async function formatEach(
   format: (included: IncludedTransaction) => unknown,
 ): Promise<readonly unknown[]> {
   const formatted: unknown[] = [];
+  let [from, bytes] = [0, 0]; // Of this turn.
   for (const [index, one] of executed.entries()) {
-    if (index > 0 && index % FORMATTED_PER_TURN === 0) await nextTurn();
+    if (index === from + FORMATTED_PER_TURN || bytes >= CHECKED_BYTES_MAX) {
+      await nextTurn();
+      [from, bytes] = [index, 0];
+    }
     formatted.push(format({ ...one, head, index }));
+    bytes += one.transaction.raw.length;
   }
   return formatted;
 }

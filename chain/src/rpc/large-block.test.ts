@@ -4,7 +4,7 @@ import { Signer, signTransaction } from "@stele/eth/node";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Chain } from "../chain/chain.ts";
 import { Simulator } from "../execution/simulator.ts";
-import { BLOCK_GAS_LIMIT_DEFAULT, UNSAVED_BYTES_MAX_DEFAULT } from "../limits.ts";
+import { BLOCK_GAS_LIMIT_DEFAULT, CHECKED_BYTES_MAX, UNSAVED_BYTES_MAX_DEFAULT } from "../limits.ts";
 import { ChainDatabase } from "../storage/chain-database.ts";
 import { SCHEMA } from "../storage/schema.ts";
 import { CHAIN_ID, FEES } from "../testing/client.ts";
@@ -12,7 +12,8 @@ import type { ReadContext } from "./context.ts";
 import { dispatchRead } from "./dispatch.ts";
 
 const signer = new Signer(new Uint8Array(32).fill(9));
-const transactionsTotal = 200;
+/** Transactions of block 1 and of block 2. */
+const [manyTotal, longTotal] = [200, 4];
 
 let chain: Chain;
 let context: ReadContext;
@@ -24,7 +25,7 @@ beforeAll(async () => {
     genesisAccounts: [signer.address],
     blockGasLimit: BLOCK_GAS_LIMIT_DEFAULT,
     callGasMax: 0n,
-    transactionBytesMax: 10_000,
+    transactionBytesMax: 2 * CHECKED_BYTES_MAX,
     callTimeMsMax: 0,
     checkInterval: 1,
     registryCode: undefined,
@@ -39,10 +40,17 @@ beforeAll(async () => {
     damageFound: () => {},
   });
   const fees = { kind: "eip1559", ...FEES } as const;
-  const fields = { chainId: CHAIN_ID, fees, gas: 21_000, to: signer.address, data: new Uint8Array(0) };
-  for (let nonce = 0; nonce < transactionsTotal; nonce += 1)
-    chain.submit(signTransaction({ ...fields, nonce }, signer).raw);
+  const fields = { chainId: CHAIN_ID, fees, to: signer.address };
+  const [many, long] = [
+    { gas: 21_000, data: new Uint8Array(0) },
+    { gas: 5_000_000, data: new Uint8Array(CHECKED_BYTES_MAX) },
+  ];
+  for (let nonce = 0; nonce < manyTotal; nonce += 1)
+    chain.submit(signTransaction({ ...fields, ...many, nonce }, signer).raw);
   while (chain.head.header.number === 0n) await nextTurn();
+  for (let nonce = manyTotal; nonce < manyTotal + longTotal; nonce += 1)
+    chain.submit(signTransaction({ ...fields, ...long, nonce }, signer).raw);
+  while (chain.head.header.number === 1n) await nextTurn();
   const simulator = await Simulator.create({
     chainId: CHAIN_ID,
     view: chain.nodes.head(),
@@ -54,13 +62,16 @@ beforeAll(async () => {
 afterAll(() => chain.stop());
 
 it.each([
-  ["the receipts of a large block", "eth_getBlockReceipts", ["0x1"]],
-  ["a large block with its transactions", "eth_getBlockByNumber", ["0x1", true]],
-] as const)("others can do something while the senders of %s are recovered", async (_, method, params) => {
-  const answering = dispatchRead(context, { method, params });
+  ["the receipts of many transactions", { method: "eth_getBlockReceipts", params: ["0x1"] }, manyTotal],
+  ["a block with many transactions", { method: "eth_getBlockByNumber", params: ["0x1", true] }, manyTotal],
+  ["the receipts of long transactions", { method: "eth_getBlockReceipts", params: ["0x2"] }, longTotal],
+  ["a block with long transactions", { method: "eth_getBlockByNumber", params: ["0x2", true] }, longTotal],
+] as const)("others can do something while the answer with %s is made", async (_, request, total) => {
+  const answering = dispatchRead(context, request);
   expect(await Promise.race([answering, nextTurn("others")])).toBe("others");
   const answer = await answering;
   const each = Array.isArray(answer) ? answer : (answer as { transactions: unknown[] }).transactions; // As the methods say.
-  expect(each).toHaveLength(transactionsTotal);
-  expect(each[transactionsTotal - 1]).toMatchObject({ from: signer.address.toLowerCase(), transactionIndex: "0xc7" });
+  expect(each).toHaveLength(total);
+  const transactionIndex = `0x${(total - 1).toString(16)}`;
+  expect(each[total - 1]).toMatchObject({ from: signer.address.toLowerCase(), transactionIndex });
 });
