@@ -183,7 +183,7 @@ export class EmbeddedChain implements AsyncDisposable {
     return (await this.#ask({ kind: "check", range })) as CheckedBlocks; // the worker answers nothing else
   }
 
-  /** Compares the index of hashes and logs with the blocks, step by step; `isFirst` starts over. Rebuilds it if it differs. Waits while the file is held. */
+  /** Compares the index of hashes and logs with the blocks, step by step; `isFirst` starts over. Rebuilds it if it differs, but not while the file is held. */
   async checkIndexEntries(isFirst: boolean): Promise<CheckedIndexEntries> {
     return (await this.#ask({ kind: "check-index-entries", isFirst })) as CheckedIndexEntries; // as above
   }

@@ -164,14 +164,13 @@ export class Chain implements ReadableChain {
   }
 
   /**
-   * One step of {@link checkIndexEntries}; `isFirst` starts over. Does nothing while the file is held.
+   * One step of {@link checkIndexEntries}; `isFirst` starts over. Writes nothing while the file is held.
    * @throws an error of a read, or of a disk without room for the rebuilt index.
    */
   checkIndexEntries(isFirst: boolean): CheckedIndexEntries {
     if (isFirst) this.#indexCheck = undefined;
-    if (this.#isFileHeld) return { isMore: true, entries: 0, isDamaged: false }; // A rebuild would fill the log, which nobody may copy now.
-    if (this.#isCopyDue) this.#copyRebuilt();
-    const check = this.#indexCheck ?? checkIndexEntries(this.#database);
+    if (this.#isCopyDue && !this.#isFileHeld) this.#copyRebuilt();
+    const check = this.#indexCheck ?? checkIndexEntries(this.#database, () => this.#isFileHeld);
     this.#indexCheck = undefined; // A check that failed cannot continue: the next step starts over.
     const logBytes = this.#database.logBytes;
     const step = check.next();

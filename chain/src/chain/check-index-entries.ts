@@ -11,6 +11,7 @@ const BLOCKS_PER_STEP = 16;
 const ROWS_PER_STEP = 2_000;
 
 type Steps<Result> = Generator<number, Result>;
+type Outcome = Pick<CheckedIndexEntries, "isDamaged">;
 
 /** A sum over entries that does not depend on their order. Two sums of 32 bits: different entries rarely have equal ones. */
 class EntrySum {
@@ -40,24 +41,25 @@ function mix(value: number): number {
 /**
  * Compares the index of hashes and logs (the table `places`) with the blocks. Rebuilds the whole index if it differs: SQLite searches rows by their order, so a
  * changed row also hides others. Yields the number of entries that each short step read. Ends early at a damaged block, which the check of the blocks reports.
+ * A rebuild waits while `isHeld()`: it would fill the log, which nobody may copy into the file meanwhile.
  */
-export function* checkIndexEntries(database: ChainDatabase): Steps<Pick<CheckedIndexEntries, "isDamaged">> {
+export function* checkIndexEntries(database: ChainDatabase, isHeld: () => boolean): Steps<Outcome> {
   try {
-    return yield* compareAndRebuild(database);
+    return yield* compareAndRebuild(database, isHeld);
   } catch (error) {
     if (!(error instanceof BlockDamagedError)) throw error;
     return { isDamaged: false };
   }
 }
 
-function* compareAndRebuild(database: ChainDatabase): Steps<Pick<CheckedIndexEntries, "isDamaged">> {
+function* compareAndRebuild(database: ChainDatabase, isHeld: () => boolean): Steps<Outcome> {
   const upTo = database.savedUpTo;
   const expected = yield* sumOfBlocks(database, upTo);
   const found = yield* sumOfRows(database, upTo);
   // Damage of entries that were not saved is reported here too. They were taken from their blocks when the chain started. Those of a block that was damaged too
   // are missing: once they should be in the table, and the block is repaired, the next check finds that.
   if (found?.equals(expected) === true) return { isDamaged: database.takeRestored() };
-  yield* rebuild(database);
+  yield* rebuild(database, isHeld);
   return { isDamaged: true };
 }
 
@@ -106,9 +108,10 @@ function* sumOfRows(database: ChainDatabase, upTo: number): Steps<EntrySum | und
 }
 
 /** Builds a new table. The step that reaches the newest saved block replaces the old table with it. */
-function* rebuild(database: ChainDatabase): Steps<void> {
-  database.beginPlaces();
+function* rebuild(database: ChainDatabase, isHeld: () => boolean): Steps<void> {
   for (let number = 0; ; ) {
+    while (isHeld()) yield 0;
+    database.beginPlaces();
     const upTo = database.savedUpTo;
     const { entries, next } = deriveStep(database, number, upTo);
     number = next;

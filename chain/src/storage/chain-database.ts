@@ -199,7 +199,7 @@ export class ChainDatabase implements StateDatabase {
     }
   }
 
-  /** Creates an index of hashes and logs beside the present one. A rebuild that failed, such as on a full disk, goes on in the table that it has begun. */
+  /** Creates an index of hashes and logs beside the present one, unless this process has begun one: a rebuild that failed, as on a full disk, goes on in it. */
   beginPlaces(): void {
     if (this.#isRebuilding) return;
     if (hasTable(this.#database, "new_places")) setAside(this.#database, "new_places"); // Of an earlier process: it may be damaged by now.
