@@ -1,7 +1,6 @@
 import { encodeEvents } from "@stele/wire";
 import { afterEach, expect, it } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
-import { parseSubscriptionId } from "../../domain/subscription.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { topicAddress } from "../../ledger/memory/memory-chain.ts";
@@ -177,38 +176,4 @@ it("a client connected before both lost thousands of blocks gets each later even
   await cluster.clock.advance(3_000);
   expect(all).toEqual(all.map(() => ["1", "2", "old", "older", "new", "newer", "newest"]));
   expect(cluster.nodes.map(({ broker }) => broker.groupHealth()[0]?.ready)).toEqual([true, true]);
-});
-
-it("a callback gets the next event if a node emptied a damaged index and the chain has lost thousands of blocks", async () => {
-  cluster = await TestCluster.start(1);
-  cluster.launch(1); // It looks at the chain a little later than the follower.
-  await cluster.clock.advance(2_500);
-  const { store } = cluster.shared;
-  await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
-  const id = await cluster.run(cluster.subscribe(0, "a"));
-  const kept = cluster.chain.head;
-  for (const blocks of [10, reorganisationBlocksMax + 1]) {
-    for (let sealed = 0; sealed < blocks; sealed += 1) cluster.chain.sealEmpty();
-    await cluster.clock.advance(5_000);
-  }
-  await cluster.run(cluster.publish(0, "a", "lost"));
-  await cluster.clock.advance(5_000);
-  const row = await store.findSubscription(parseSubscriptionId(id));
-  if (row === undefined) throw new Error("the subscription has no row");
-  // A node that empties a damaged index keeps the cursors.
-  const emptied = [store.rollBack(defaultGroupId, undefined), store.saveProgress([row])];
-  cluster.chain.cutBack(kept);
-  await Promise.all(emptied);
-  await cluster.clock.advance(10_000);
-  publishFromOutside("new");
-  await cluster.clock.advance(5_000);
-  expect(contentsOf(id)).toEqual(["lost", "new"]);
-  const before = await store.findHead(defaultGroupId);
-  cluster.kill(await cluster.findFollower());
-  await cluster.clock.advance(30_000);
-  publishFromOutside("newer");
-  await cluster.clock.advance(5_000);
-  expect(contentsOf(id)).toEqual(["lost", "new", "newer"]);
-  // The next follower does not roll back once more.
-  expect((await store.findHead(defaultGroupId))?.generation).toBe(before?.generation);
 });

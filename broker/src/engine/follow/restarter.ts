@@ -34,8 +34,6 @@ export class Restarter {
   #rollBacksDue = 0;
   /** The newest block up to which the readers have read, if a rollback has failed since they did. */
   #reached: number | undefined;
-  /** The generation in which the index first lacked blocks that this node has seen, for the present or last rebuild; undefined for an empty index. */
-  #lacksSince: number | undefined;
 
   constructor(options: RestarterOptions) {
     this.#options = options;
@@ -47,10 +45,9 @@ export class Restarter {
   }
 
   /**
-   * Whether the index has lost its newest blocks: the database lost them, or it was emptied and the chain no longer has them. Then cursors may be beyond the
-   * index, which gets other events there if the chain has replaced these blocks. So the node that follows next must roll back, if only to the newest block that
-   * is left, which moves all cursors back to it. If the database has lost rollbacks as well, it must do so repeatedly: the other nodes notice only a number of
-   * rollbacks that they have not seen before.
+   * Whether the database has lost the index's newest blocks. Then cursors may be beyond the index, which gets other events there if the chain has replaced
+   * these blocks. So the node that follows next must roll back, if only to the newest block that is left, which moves all cursors back to it. If the database
+   * has lost rollbacks as well, it must do so repeatedly: the other nodes notice only a number of rollbacks that they have not seen before.
    */
   get owesRollBack(): boolean {
     return this.#options.progress.generation < this.#rollBacksDue;
@@ -76,28 +73,15 @@ export class Restarter {
   async restart(): Promise<IndexHead | undefined> {
     const { progress, rollBacks } = this.#options;
     const { blockNumber: fromBlock, generation } = progress;
-    // Before the readers stop: if the restart fails, the progress may no longer be outdated at the next one. Another node may already have rolled back.
-    if (progress.isOutdated) this.#oweAfter(this.#lacksSince ?? generation);
     const { head } = await this.#run(async () => undefined);
     const isSame = progress.generation === generation;
     const hasLost = isSame ? progress.blockNumber < (this.#reached ?? fromBlock) : progress.generation < generation;
     // An empty index is rebuilt, and moves no cursor.
-    if (head !== undefined && hasLost) this.#oweAfter(generation);
+    if (head !== undefined && hasLost) this.#rollBacksDue = Math.max(this.#rollBacksDue, generation + 1);
     this.#reached = undefined;
     // Before the first read no generation is known.
     if (generation !== -1 && !isSame) rollBacks.note({ fromBlock, toBlock: progress.blockNumber, events: undefined });
     return head;
-  }
-
-  #oweAfter(generation: number): void {
-    this.#rollBacksDue = Math.max(this.#rollBacksDue, generation + 1);
-  }
-
-  #rebuild(head: IndexHead | undefined, to: number): void {
-    const { progress } = this.#options;
-    const since = head !== undefined && progress.isRebuilding ? this.#lacksSince : undefined;
-    this.#lacksSince = since ?? head?.generation;
-    progress.rebuildTo(to);
   }
 
   /** `to` is the block to which `change` rolls back. */
@@ -122,7 +106,7 @@ export class Restarter {
       progress.advanceTo(head?.blockNumber ?? -1);
       progress.forgetSeen(kept);
       // Never a lower number: a rollback brings none of the blocks that the index lacks, and once the index has every final block, the rebuild ends anyway.
-      if (progress.blockNumber < Math.max(kept, before - reorganisationBlocksMax)) this.#rebuild(head, before);
+      if (progress.blockNumber < Math.max(kept, before - reorganisationBlocksMax)) progress.rebuildTo(before);
       this.#isDue = false;
       for (const one of readers) one.restart(groupId, endOfBlock(Math.max(0, kept)));
       return { done, head };
