@@ -220,8 +220,7 @@ export class Overseer {
 
   /** Has the next transaction in line checked soon: the endpoint may return at any time. */
   #onUnread(pending: PendingTransaction, error: unknown): void {
-    const { clock, inFlight, dispatch } = this.#options;
-    dispatch(pending, { kind: "unread" });
+    const { clock, inFlight } = this.#options;
     const { nonce } = pending.state;
     const isNext = nonce === inFlight.lowestNonce() || nonce === inFlight.lowestUnseenNonce();
     if (isNext) pending.lookUpAt = Math.min(pending.lookUpAt, clock.monotonic() + lookUpAfterMs);

@@ -54,17 +54,3 @@ test("fills no nonce that a transaction in flight has, even if a chain node does
   await world.clock.advance(120_000);
   expect(noncesOf(sent)).toEqual([0, 1, 2, 3]);
 });
-
-test("gives up a transaction whose nonce is used only after ten minutes without an outage", async () => {
-  const minute = 60_000;
-  const { world } = await restartWith([0]);
-  const { node, clock, sender } = world;
-  await clock.advance(5 * minute);
-  node.isAway = true;
-  await clock.advance(minute);
-  node.isAway = false;
-  await clock.advance(9 * minute);
-  expect(sender.unfinished).toBe(1);
-  await clock.advance(2 * minute);
-  expect(sender.unfinished).toBe(0);
-});

@@ -219,7 +219,6 @@ test.each<[string, Partial<TransactionState> & { readonly look?: NonceLook }, bo
 test.each<[string, TransactionEvent, number | undefined]>([
   ["another look that finds it used", { kind: "absent", look: usedAt(150) }, 100],
   ["a look at an endpoint without the state", { kind: "absent" }, 100],
-  ["a look without an answer", { kind: "unread" }, undefined],
   ["a look that finds it unused", { kind: "absent", look: { isUsed: false, readUpTo: 150, at: 0 } }, undefined],
   ["a block that contains the transaction", { kind: "seen", blockNumber: 150 }, undefined],
   ["a reorg above the block of the first look", { kind: "rolled-back", blockNumber: 100 }, 100],

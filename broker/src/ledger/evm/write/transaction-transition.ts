@@ -39,8 +39,6 @@ export type TransactionEvent =
       readonly look?: NonceLook | undefined;
       readonly isTooLarge?: boolean;
     }
-  /** The endpoint gave no answer. */
-  | { readonly kind: "unread" }
   | { readonly kind: "included"; readonly inclusion: Inclusion }
   | { readonly kind: "reverted"; readonly blockNumber: number; readonly isOutOfGas: boolean }
   /** A final block contains another transaction with its nonce. */
@@ -118,8 +116,6 @@ const handlers: Handlers = {
   logged: onLogged,
   seen: onSeen,
   absent: onAbsent,
-  // Before and after an outage, a chain node that the outage cut off may answer alone.
-  unread: (state) => step({ ...state, usedSince: undefined }),
   included: (state, { inclusion }) =>
     step({ ...state, seenIn: undefined, isDone: true }, { kind: "resolve", inclusion }),
   reverted: onReverted,

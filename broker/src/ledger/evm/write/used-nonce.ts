@@ -13,10 +13,7 @@ const usedBlocksMin = 64;
 /** Or for how long, in milliseconds: some chains make blocks only for transactions, and no chain node follows a dying branch for that long. */
 const usedMsMin = 600_000;
 
-/**
- * The first of the looks in a row, up to the newest, that found the nonce used; undefined if the newest did not. Without a count, nothing changes. A look
- * without an answer also ends the row.
- */
+/** The first of the looks in a row, up to the newest, that found the nonce used; undefined if the newest did not. Without a count, nothing changes. */
 export function findUsedSince(before: NonceLook | undefined, look: NonceLook | undefined): NonceLook | undefined {
   if (look === undefined) return before;
   return look.isUsed ? (before ?? look) : undefined;
