@@ -118,6 +118,7 @@ describe.runIf(canRunChromium)(
       await page.getByText(/^Live · 6\d events kept/).waitFor();
       const list = page.getByRole("group", { name: "Events" });
       await list.press("Home");
+      await untilHolds(async () => expect(await list.evaluate(({ scrollTop }) => scrollTop)).toBe(0)); // The browser scrolls in steps.
       await page.getByRole("button", { name: "Newest events" }).press("Enter");
       await page.getByRole("button", { name: "Newest events" }).waitFor({ state: "detached" });
       expect(await page.locator(":focus").getAttribute("aria-label")).toBe("Events");
