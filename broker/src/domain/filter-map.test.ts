@@ -1,9 +1,8 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
 import { FilterMap } from "./filter-map.ts";
 import { parseTopicFilter, type TopicFilter } from "./topic-filter.ts";
 import { parseTopicName, topicCharactersMax } from "./topic-name.ts";
+import { usedBytes } from "../lib/testing/collect-garbage.ts";
 
 /** Filters with as many levels as fit. No two have the same first level. */
 function deepFilters(count: number, end: string): readonly TopicFilter[] {
@@ -15,13 +14,9 @@ function deepFilters(count: number, end: string): readonly TopicFilter[] {
 
 /** Bytes of the heap that stay in use after `work`. */
 function keptBytes(work: () => void): number {
-  setFlagsFromString("--expose-gc");
-  const collectGarbage = runInNewContext("gc") as () => void; // --expose-gc defines it
-  collectGarbage();
-  const before = process.memoryUsage().heapUsed;
+  const before = usedBytes();
   work();
-  collectGarbage();
-  return process.memoryUsage().heapUsed - before;
+  return usedBytes() - before;
 }
 
 it.each(["", "/+", "/#"])(

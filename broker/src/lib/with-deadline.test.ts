@@ -1,16 +1,9 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { withDeadline } from "./with-deadline.ts";
+import { collectGarbage } from "./testing/collect-garbage.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
-
-function collectGarbage(): void {
-  setFlagsFromString("--expose-gc");
-  const collect: unknown = runInNewContext("gc");
-  if (typeof collect === "function") collect();
-}
 
 /** Rejects with the reason of its signal. */
 function wait(signal: AbortSignal): Promise<never> {

@@ -4,10 +4,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { afterEach, expect, it, vi } from "vitest";
 import { readKeyDocument } from "./key-source.ts";
+import { collectGarbage } from "../lib/testing/collect-garbage.ts";
 
 const documentBytesMax = 256 * 1024;
 const unaborted = new AbortController().signal;
@@ -25,12 +24,6 @@ async function serve(listener: RequestListener): Promise<string> {
   await once(server, "listening");
   const address = server.address();
   return typeof address === "object" ? `http://127.0.0.1:${address?.port}` : "";
-}
-
-function collectGarbage(): void {
-  setFlagsFromString("--expose-gc");
-  const collect: unknown = runInNewContext("gc");
-  if (typeof collect === "function") collect();
 }
 
 it("reads a document of up to 256 KiB from a URL", async () => {

@@ -1,19 +1,12 @@
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { answerTimeoutMs, askJson } from "./http.ts";
 import { reasonOf } from "./unverifiable.ts";
+import { collectGarbage } from "../lib/testing/collect-garbage.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 afterEach(() => void vi.useRealTimers());
-
-function collectGarbage(): void {
-  setFlagsFromString("--expose-gc");
-  const collect: unknown = runInNewContext("gc");
-  if (typeof collect === "function") collect();
-}
 
 it.each<[string, RequestListener]>([
   ["sends nothing", () => {}],

@@ -1,5 +1,3 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { beforeEach, expect, it, onTestFinished } from "vitest";
 import type { AccessRule } from "../../domain/access-rule.ts";
 import { ForwardClock } from "../../lib/forward-clock.ts";
@@ -10,6 +8,7 @@ import type { Owner } from "./caller.ts";
 import { formatKeyCredential } from "./credential.ts";
 import { KeyRing } from "./key-ring.ts";
 import { secret } from "../testing/key-secret.ts";
+import { usedBytes } from "../../lib/testing/collect-garbage.ts";
 
 const owner = "shop" as Owner; // As a key of a principal without a tenant has it.
 const rules = (...actions: AccessRule["actions"]): readonly AccessRule[] => [{ effect: "allow", actions, filter: "#" }];
@@ -129,11 +128,3 @@ it("keeps no owner whose keys were all pruned", async () => {
   await later();
   expect(usedBytes() - before).toBeLessThan(6 * 1024 * 1024);
 });
-
-function usedBytes(): number {
-  setFlagsFromString("--expose-gc");
-  const collect: unknown = runInNewContext("gc");
-  if (typeof collect !== "function") throw new Error("the engine's garbage collector cannot be called");
-  collect();
-  return process.memoryUsage().heapUsed;
-}

@@ -1,9 +1,8 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
 import type { BoundRule } from "../../domain/access-rule.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import { RuleSet } from "./rule-set.ts";
+import { usedBytes } from "../../lib/testing/collect-garbage.ts";
 
 const mebibyte = 1024 * 1024;
 
@@ -105,11 +104,3 @@ it("tells a group from the beginning of a topic", () => {
   expect(rules.allows("read", { groupId: "1", topic: "2a" })).toBe(true);
   expect(rules.allows("read", { groupId: "12", topic: "a" })).toBe(false);
 });
-
-function usedBytes(): number {
-  setFlagsFromString("--expose-gc");
-  const collect: unknown = runInNewContext("gc");
-  if (typeof collect !== "function") throw new Error("the engine's garbage collector cannot be called");
-  collect();
-  return process.memoryUsage().heapUsed;
-}

@@ -1,5 +1,3 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, it } from "vitest";
 import type { Event } from "../../domain/event.ts";
@@ -28,6 +26,7 @@ import { DeliveryWorker } from "./delivery-worker.ts";
 import { ProgressWriter } from "./progress-writer.ts";
 import { ReceiverFailures } from "./receiver-failures.ts";
 import { SharedEventsAhead } from "./events-ahead.ts";
+import { collectGarbage } from "../../lib/testing/collect-garbage.ts";
 
 const filter = parseTopicFilter("#");
 const url = "http://receiver/";
@@ -45,12 +44,6 @@ const subscription: CallbackSubscription = {
   owner: undefined,
   epoch: 0,
 };
-
-function collectGarbage(): void {
-  setFlagsFromString("--expose-gc");
-  const collect = runInNewContext("gc") as () => void; // The flag defines it.
-  collect();
-}
 
 /** A worker whose events come from {@link offer} only, so that nothing else keeps them. */
 function startWorker(sink: RecordingSink) {

@@ -1,5 +1,3 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { setImmediate as turn } from "node:timers/promises";
 import { encodeEvents } from "@stele/wire";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -19,6 +17,7 @@ import { batchOfOne } from "../testing/batch-of-one.ts";
 import { Feed } from "./feed.ts";
 import { FeedHub } from "./feed-hub.ts";
 import { RecentBatches } from "./recent-batches.ts";
+import { collectGarbage } from "../../lib/testing/collect-garbage.ts";
 
 const { signal } = new AbortController();
 const batchEvents = 10;
@@ -307,11 +306,4 @@ it.each<[number, string, Partial<EngineLimits>]>([
 
 function batchOf(blockNumber: number): EventBatch {
   return batchOfOne({ topic: "a", blockNumber, sequence: blockNumber });
-}
-
-function collectGarbage(): void {
-  setFlagsFromString("--expose-gc");
-  const collect: unknown = runInNewContext("gc");
-  if (typeof collect !== "function") throw new Error("the engine's garbage collector cannot be called");
-  collect();
 }

@@ -1,10 +1,9 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { BrokerError } from "@stele/wire";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { anyCharacter } from "../../lib/testing/any-character.ts";
 import { addEncodedPairs, type Parameters } from "./parameters.ts";
+import { usedBytes } from "../../lib/testing/collect-garbage.ts";
 
 const text = fc.string({ unit: anyCharacter });
 const pairs = fc.uniqueArray(fc.tuple(text, text), { selector: ([name]) => name });
@@ -67,13 +66,7 @@ describe("addEncodedPairs", () => {
   });
 
   it("keeps the rest of a long body in memory for none of its short parameters", () => {
-    setFlagsFromString("--expose-gc");
-    const collect = runInNewContext("gc") as () => void; // The flag gives the context this function.
     const topics: (string | undefined)[] = [];
-    const usedBytes = (): number => {
-      collect();
-      return process.memoryUsage().heapUsed;
-    };
     const before = usedBytes();
     for (let number = 10; number < 30; number += 1) {
       topics.push(parse(`topic=number/${number}/of/several&pad=${"p".repeat(1_000_000)}`).get("topic"));

@@ -1,6 +1,4 @@
 import { setImmediate as turn } from "node:timers/promises";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import type { Event } from "../../domain/event.ts";
 import { toPosition } from "../../domain/position.ts";
@@ -8,6 +6,7 @@ import { parseTopicName } from "../../domain/topic-name.ts";
 import { jsonDepthMax, jsonNamesMax, jsonValuesMax } from "../limits.ts";
 import { ContentFilter } from "./content-filter.ts";
 import { filterCharactersMax, filterConditionsMax, unmeasuredContentBytesMax } from "./limits.ts";
+import { collectGarbage } from "../../lib/testing/collect-garbage.ts";
 
 const toEvent = (content: string | Uint8Array): Event => ({
   topic: parseTopicName("a"),
@@ -154,10 +153,3 @@ test("keeps no reference to an event that it has read", async () => {
   collectGarbage();
   expect(kept.deref()).toBeUndefined();
 });
-
-function collectGarbage(): void {
-  setFlagsFromString("--expose-gc");
-  const collect: unknown = runInNewContext("gc");
-  if (typeof collect !== "function") throw new Error("the engine's garbage collector cannot be called");
-  collect();
-}
