@@ -297,7 +297,7 @@ export class Chain implements ReadableChain {
     this.#listener.faultChanged(fault);
   }
 
-  /** Copies a large log into the file. An error is a fault: the owner is told, and submits are refused until the next try, at most COMMIT_RETRY_MS later. */
+  /** Copies a large log into the file. If that fails, reports a fault to the owner, and the chain refuses submits until it tries again, within COMMIT_RETRY_MS. */
   #checkpointWhenLarge(): void {
     if (this.#isFileHeld || this.#database.logBytes < this.#checkpointAt) return;
     try {

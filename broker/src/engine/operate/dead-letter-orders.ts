@@ -159,7 +159,7 @@ export class DeadLetterOrders {
         await this.#recordFailed(letter, { reserved, reason: outcome.reason });
         if (outcome.status === "gone" || outcome.retryAfterMs !== undefined) break;
       } catch (error) {
-        // The answer and the audit log must say what was delivered and removed.
+        // Return a result: the answer and the audit log list what was delivered.
         if (events === 0) throw error;
         const { subscriptionId, eventId } = letter;
         logger.warn("the order to deliver dead letters again ended early", { subscriptionId, eventId, error });

@@ -50,6 +50,7 @@ export class Repeater {
    * the next connection. Rights may change for thousands of sessions at once, so each session looks at its own events once, as its feed passes them.
    */
   giveUpPassed(connection: Connection, upTo: Position): void {
+    if (connection.repeats.size === 0) return; // As for nearly every event that a session gets.
     const { reads, window, onVanished } = this.#parts;
     for (const { position, topic } of connection.repeats.values()) {
       if (position > upTo) return;

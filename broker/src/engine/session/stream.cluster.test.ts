@@ -1,6 +1,7 @@
 import { BrokerError } from "@stele/wire";
 import { afterEach, expect, it } from "vitest";
 import { createDeferred } from "../../lib/deferred.ts";
+import type { SessionStore } from "../../ports/session-store.ts";
 import { LeavingPeer } from "../testing/leaving-peer.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
@@ -81,6 +82,17 @@ it.each(["fails", "comes late"])(
   },
 );
 
+/** Calls `act` before each removal of a filter, with its number. */
+function beforeRemovals(sessions: SessionStore, act: (count: number) => Promise<void>): void {
+  const remove = sessions.removeSessionFilter.bind(sessions);
+  let count = 0;
+  sessions.removeSessionFilter = async (id) => {
+    count += 1;
+    await act(count);
+    return remove(id);
+  };
+}
+
 it.each([1, 2])(
   "ends a stream that is removed at another node while its client disconnects, before filter %d is removed",
   async (number) => {
@@ -88,14 +100,12 @@ it.each([1, 2])(
     cluster = world;
     const peer = await attachLeaving(world);
     const { sessions } = world.shared.store;
-    const remove = sessions.removeSessionFilter.bind(sessions);
     let removals = 0;
-    sessions.removeSessionFilter = async (id) => {
-      removals += 1;
-      if (removals === 1) peer.attachment?.detach({ expiryMs: 600_000, isRegular: true });
-      if (removals === number) await world.clock.settle();
-      return remove(id);
-    };
+    beforeRemovals(sessions, async (count) => {
+      removals = count;
+      if (count === 1) peer.attachment?.detach({ expiryMs: 600_000, isRegular: true });
+      if (count === number) await world.clock.settle();
+    });
     await world.run(world.node(1).broker.unSubscribe({ subscriptionId: key }));
     await world.clock.advance(10_000);
     expect(removals).toBe(2);
@@ -110,13 +120,9 @@ it.each([1, 2])(
     cluster = world;
     const peer = await attachLeaving(world);
     const { sessions } = world.shared.store;
-    const remove = sessions.removeSessionFilter.bind(sessions);
-    let removals = 0;
-    sessions.removeSessionFilter = async (id) => {
-      removals += 1;
-      if (removals === number) throw new BrokerError("storeUnreachable");
-      return remove(id);
-    };
+    beforeRemovals(sessions, async (count) => {
+      if (count === number) throw new BrokerError("storeUnreachable");
+    });
     const [row] = await sessions.listSessions({ after: undefined, limit: 9 });
     const subscriptionId = row?.filters[0]?.id ?? ""; // Any filter's identifier ends the stream: here that of the filter that the store lists first.
     const unSubscribe = () => world.run(world.node(1).broker.unSubscribe({ subscriptionId }));
