@@ -37,7 +37,7 @@ import { Streams } from "./streams.ts";
 import { SessionWriters, type WritableSession } from "./stored/session-writer.ts";
 import { Unreleased } from "./unreleased.ts";
 
-/** The sessions that are connected to this node. A session that outlasts its connections is also in the store, and without a connection only there. */
+/** The sessions that are connected to this node. A session that outlasts its connections is also in the store. While it has none, it is only in the store. */
 export class Sessions implements Readers {
   readonly #parts: SessionsParts;
   readonly #connected = new Map<string, Connected>();
@@ -45,7 +45,7 @@ export class Sessions implements Readers {
   readonly #byId = new Map<string, Connected>();
   readonly #owners: ConnectedOwners;
   readonly #locks = new KeyedMutex<string>();
-  /** No AbortController: each session that waits for the store listens, and a signal compares each listener with all others. */
+  /** Not an AbortController: its signal compares each new listener with all others, and each session that waits for the store adds a listener. */
   readonly #stopping = new Cancellation();
   readonly #attaches = new Attaches(this.#locks);
   readonly #ended: EndedConnections;
@@ -170,7 +170,7 @@ export class Sessions implements Readers {
     if (session !== undefined) void this.#laterReads.readUntilDone(session);
   }
 
-  /** Ends all connections of this node, in slices: each takes about 0.1 ms. Other nodes may have the sessions by now. Never rejects. */
+  /** Ends all connections of this node, in slices, since each end takes about 0.1 ms. Other nodes may have the sessions by now. Never rejects. */
   async endStale(): Promise<void> {
     await inSlices([...this.#connected.values()], this.#parts.slices, (known) => {
       if (this.#connected.get(known.name) === known) known.peer.ended("stale"); // This call may detach the session.
@@ -222,7 +222,8 @@ export class Sessions implements Readers {
     const { claimed, claim } = await this.#claims.claim(attaching, request);
     this.#sweeper.returned(name);
     this.#settleFormer(group.id, claimed);
-    if (claimed.dueWill !== undefined) this.#ended.drop(name); // Otherwise a failed attach leaves the former will to the pending end.
+    // The sweeper now publishes a due will. If the will is not due and this attach fails, the pending end must still write the will: keep that end.
+    if (claimed.dueWill !== undefined) this.#ended.drop(name);
     checkMembership(this.#parts, claim);
     this.#ended.drop(name);
     const session = this.#create({ group, principal, claim }, claimed);
@@ -246,7 +247,7 @@ export class Sessions implements Readers {
     const isPresent = claimed.status === "resumed";
     request.onConnected({ session, isPresent });
     session.connect(peer, request.windowMax);
-    // Another node may have claimed the session since, and its hint came before the registration above.
+    // Another node may have claimed the session meanwhile. If its hint came before the registration above, the hint found no session.
     if (this.#parts.isShared) void this.#laterReads.readUntilDone(session);
     return {
       session,
@@ -259,7 +260,7 @@ export class Sessions implements Readers {
     };
   }
 
-  /** Settles the former connection of a claimed session, even if the attach then fails. Its will must come before what the new connection publishes. */
+  /** Settles the former connection of a claimed session, even if the attach then fails. Publish its will before any event of the new connection. */
   #settleFormer(groupId: GroupId, { status, former, dueWill }: SessionGranted): void {
     if (former === undefined) return;
     if (former.detachedAt !== undefined) this.#room.added(groupId, -1);
@@ -290,7 +291,7 @@ export class Sessions implements Readers {
     });
   }
 
-  /** Ends a session with its connection. The caller must hold the lock of its name. @throws what the store throws; then the sweeper ends the session. */
+  /** Ends a session and its connection. The caller must hold the lock of its name. @throws what the store throws; then the sweeper ends the session. */
   async #end(known: Connected, why?: EndReason): Promise<void> {
     if (this.#connected.get(known.name) !== known) return;
     if (why !== undefined) known.peer.ended(why); // This call may detach the session.
@@ -304,7 +305,7 @@ export class Sessions implements Readers {
     }
   }
 
-  /** Ends this node's connection of a session as taken over. */
+  /** Ends this node's connection of a session, with the reason `taken-over`. */
   async #endLocal(name: string): Promise<void> {
     // If the connection has ended, its end waits for the lock that this task holds: write it now.
     if (this.#ended.has(name)) await this.#ended.write(name);
@@ -312,16 +313,16 @@ export class Sessions implements Readers {
     if (known === undefined) return;
     known.peer.ended("taken-over"); // This call may detach the session; its end then waits for the lock.
     const { session, will } = known;
-    const hasEnded = this.#connected.get(name) !== known; // Then #leave settles the will of a session that is only in memory.
+    const hasEnded = this.#connected.get(name) !== known; // If so, #leave settles the will of a session that is only in memory.
     this.#release(known);
     await this.#ended.writeLast(known);
     if (session.isStored || this.#parts.isShared) return;
     if (hasEnded)
-      await this.#ended.write(name); // The store may have failed to create the session's row.
+      await this.#ended.write(name); // #leave adds an end while the store creates the session's row; the creation may have failed.
     else if (will !== undefined) void this.#sweeper.publishUnstored(known, will);
   }
 
-  /** Takes the session from its connection. */
+  /** Removes a connection, and disconnects its session. */
   #release(known: Connected): void {
     if (this.#connected.get(known.name) !== known) return;
     this.#connected.delete(known.name);
@@ -378,7 +379,7 @@ export class Sessions implements Readers {
       if (all.has(session)) void this.#laterReads.readUntilDone(session);
   }
 
-  /** The sessions of a group, also those whose connection has an unwritten end: their last state must not be ahead of an index that rolled back. */
+  /** The sessions of a group, also ended ones whose last state is not yet written: that state must not be ahead of an index that rolled back. */
   #of(groupId: GroupId): readonly Session[] {
     const all = [...this.#connected.values(), ...this.#ended.all];
     return all.flatMap(({ group, session }) => (group.id === groupId ? session : []));

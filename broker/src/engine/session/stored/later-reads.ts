@@ -22,7 +22,7 @@ export interface LaterReadsParts
   readonly isStopped: (known: Connected) => boolean;
   /** Ends a session whose filters have all been removed. */
   readonly end: (known: Connected) => Promise<void>;
-  /** Takes the session from its connection. */
+  /** Removes the connection, and disconnects its session. */
   readonly release: (known: Connected) => void;
   /** Lets the shares of a group take back the events of ended sessions. */
   readonly checkReturned: (groupId: GroupId) => void;
