@@ -13,7 +13,7 @@ export interface DroppedRows {
 }
 
 /**
- * Drops damaged sessions: in one of them a client could miss events of a filter without noticing. The client learns of the loss from "session present: no".
+ * Drops damaged sessions: a client that continued one could miss events without noticing. Instead the client learns of the loss: "session present: no".
  * Also drops filters without a session.
  */
 export async function dropDamagedSessions(
