@@ -137,12 +137,12 @@ export class SqlPublishKeys implements PublishKeys {
     for (const groupId of new Set(withFence.map((key) => key.groupId)))
       await this.#database.lock(transaction, rollbackLock(groupId), "shared");
     const ids = [...new Set(withFence.flatMap(({ fence }) => fence?.id ?? []))].toSorted();
-    const finding = transaction
+    const query = transaction
       .selectFrom("sessions")
       .select(["session_id", "epoch"])
       .where("session_id", "in", this.#database.column(ids))
       .orderBy("session_id");
-    const rows = await this.#database.locking(finding).execute();
+    const rows = await this.#database.locking(query).execute();
     const epochs = new Map<string, number>(rows.map(({ session_id, epoch }) => [session_id, epoch]));
     const isOwn = ({ fence }: Key): boolean => fence === undefined || epochs.get(fence.id) === fence.epoch;
     return { own: keys.filter(isOwn), fenced: keys.filter((key) => !isOwn(key)) };

@@ -54,11 +54,11 @@ async function findDamaged(
   return rows.filter((row) => !isIntactSession(row, bySession.get(row.session_id) ?? []));
 }
 
-/** Reads a session's rows once more, locked: another node may have changed them between the first reads. Returns the key if they are damaged. */
+/** Locks a session's row, and reads its rows again: another node may have changed them between the first two reads. Returns the key of a damaged session. */
 async function recheck(database: SqlDatabase, id: string): Promise<SessionKey | undefined> {
   return database.relaxed.transaction().execute(async (transaction) => {
-    const finding = transaction.selectFrom("sessions").selectAll().where("session_id", "=", id);
-    const row = await database.locking(finding).executeTakeFirst();
+    const query = transaction.selectFrom("sessions").selectAll().where("session_id", "=", id);
+    const row = await database.locking(query).executeTakeFirst();
     if (row === undefined || (await findDamaged(transaction, [row])).length === 0) return undefined;
     return { id: row.session_id as SessionId, epoch: row.epoch }; // Unchanged since it was stored.
   });

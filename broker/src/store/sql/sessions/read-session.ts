@@ -20,15 +20,15 @@ export async function readSession(
 }
 
 /**
- * Like `readSession`, for a row that the caller has not locked: the filters may have changed since the row was read. If they do not fit the row, reads
- * both once more, with the row locked.
+ * Like `readSession`, for a row that the caller has not locked: the filters may have changed since the row was read. If they do not fit the row, locks
+ * the row and reads both again.
  */
 export async function readUnlocked(database: SqlDatabase, row: SessionTable): Promise<SessionWithFilters | undefined> {
   const read = await readSession(database.relaxed, row);
   if (read !== undefined) return read;
   return database.relaxed.transaction().execute(async (transaction) => {
-    const finding = transaction.selectFrom("sessions").selectAll().where("session_id", "=", row.session_id);
-    const locked = await database.locking(finding).executeTakeFirst();
+    const query = transaction.selectFrom("sessions").selectAll().where("session_id", "=", row.session_id);
+    const locked = await database.locking(query).executeTakeFirst();
     return locked && readSession(transaction, locked);
   });
 }

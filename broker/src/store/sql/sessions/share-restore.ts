@@ -64,8 +64,8 @@ export function findMembers(
 
 /** Of the members whose rows are intact, the filter that begins first. */
 async function findFirstMember(transaction: Transaction<Schema>, share: NamedShare): Promise<StoredFilter | undefined> {
-  const finding = findMembers(transaction, share).orderBy("starts_after").limit(rowsReadMax);
-  const rows = await finding.execute();
+  const query = findMembers(transaction, share).orderBy("starts_after").limit(rowsReadMax);
+  const rows = await query.execute();
   return rows.map((row) => fromFilterRow({ ...row })).find((found) => found !== undefined);
 }
 

@@ -66,13 +66,13 @@ export class SqlSessions implements SessionStore, ShareStore {
     return this.#change(async (transaction) => {
       await this.#database.lock(transaction, rollbackLock(groupId), "shared");
       await this.#database.lock(transaction, `session ${JSON.stringify([groupId, protocol, key])}`);
-      const finding = transaction
+      const query = transaction
         .selectFrom("sessions")
         .selectAll()
         .where("group_id", "=", groupId)
         .where("interface_type", "=", protocol)
         .where("key", "=", key);
-      const row = await this.#database.locking(finding).executeTakeFirst();
+      const row = await this.#database.locking(query).executeTakeFirst();
       const found = row && (await readSession(transaction, row));
       if (row !== undefined && found === undefined) {
         await this.#remove(transaction, { id: row.session_id as SessionId, groupId });
@@ -247,8 +247,8 @@ export class SqlSessions implements SessionStore, ShareStore {
       if (sessionId === undefined) return false;
       await this.#lockRow(transaction, { id: sessionId });
       // Read under the lock: meanwhile another call may have changed or removed the filter.
-      const finding = transaction.selectFrom("session_subscriptions").selectAll();
-      const found = await finding.where("subscription_id", "=", id).executeTakeFirst();
+      const query = transaction.selectFrom("session_subscriptions").selectAll();
+      const found = await query.where("subscription_id", "=", id).executeTakeFirst();
       if (found === undefined) return false;
       const row = await transaction
         .updateTable("sessions")

@@ -188,8 +188,8 @@ export class SqlShares implements ShareStore {
 
   /** The filters of shares that a session is a member of. */
   async filtersOf(transaction: Transaction<Schema>, id: SessionId): Promise<readonly string[]> {
-    const finding = transaction.selectFrom("session_subscriptions").select("filter").where("session_id", "=", id);
-    return (await finding.execute()).map(({ filter }) => filter).filter(isShared);
+    const query = transaction.selectFrom("session_subscriptions").select("filter").where("session_id", "=", id);
+    return (await query.execute()).map(({ filter }) => filter).filter(isShared);
   }
 
   /** For takes and returns: a crash of the database server must not undo what its live nodes have given to clients, or taken back. */
@@ -202,12 +202,12 @@ export class SqlShares implements ShareStore {
   async #holdMembers(transaction: Transaction<Schema>, gifts: readonly ShareGift[]): Promise<boolean> {
     const members = new Map(gifts.map(({ to }) => [to.id, to.epoch]));
     if (members.size === 0) return true;
-    const finding = transaction
+    const query = transaction
       .selectFrom("sessions")
       .select(["session_id", "epoch"])
       .where("session_id", "in", this.#database.column([...members.keys()]))
       .orderBy("session_id");
-    const rows = await this.#database.locking(finding).execute();
+    const rows = await this.#database.locking(query).execute();
     const intact = rows.filter(({ session_id, epoch }) => members.get(session_id as SessionId) === epoch);
     return intact.length === members.size;
   }

@@ -264,8 +264,8 @@ export class SqlSubscriptions {
     isDue: (row: SubscriptionTable) => boolean,
     change: SubscriptionChange,
   ): Promise<boolean> {
-    const finding = transaction.selectFrom("subscriptions").selectAll().where("id", "=", change.id);
-    const row = await this.#database.locking(finding).executeTakeFirst();
+    const query = transaction.selectFrom("subscriptions").selectAll().where("id", "=", change.id);
+    const row = await this.#database.locking(query).executeTakeFirst();
     if (row === undefined || !isDue(row) || !isIntactSubscription(row)) return false;
     const next = { ...row, ...change };
     const changed = withChecksum("subscriptions", { ...next, progress_check: progressCheck(next) });

@@ -66,8 +66,8 @@ export class Ownership {
 
   async #claim(id: SubscriptionId, nodeId: NodeId): Promise<Claim> {
     return this.#queries.transaction().execute(async (transaction) => {
-      const finding = transaction.selectFrom("subscriptions").selectAll().where("id", "=", id);
-      const row = await finding.forNoKeyUpdate().executeTakeFirst();
+      const query = transaction.selectFrom("subscriptions").selectAll().where("id", "=", id);
+      const row = await query.forNoKeyUpdate().executeTakeFirst();
       const present = await findPresent(transaction, [nodeId, row?.owner ?? null, row?.wanted_by ?? null]);
       if (!present.has(nodeId)) throw membershipEnded();
       if (row === undefined) return { status: "unknown" };
