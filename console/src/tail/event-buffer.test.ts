@@ -74,6 +74,6 @@ test("is empty after clear, and continues to number events", () => {
 function collectGarbage(): void {
   setFlagsFromString("--expose-gc");
   const collect: unknown = runInNewContext("gc");
-  if (typeof collect !== "function") throw new Error("the engine's garbage collector cannot be called");
+  if (typeof collect !== "function") throw new Error("V8's garbage collector cannot be called");
   collect();
 }

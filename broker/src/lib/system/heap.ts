@@ -6,7 +6,7 @@ const heapGarbagePercentMax = 100;
 /**
  * Sets how this process collects garbage.
  *
- * It collects earlier: by default the engine lets the heap grow to four times the live data. Under load that was 100 MiB more resident memory, for about
+ * It collects earlier: by default V8 lets the heap grow to four times the live data. Under load that was 100 MiB more resident memory, for about
  * 5 % less processor time. With 5,000 topics, a value of 70 took 8 to 12 MiB less than 100, for 9 to 13 % more processor time.
  *
  * It collects young objects without helper threads: waking them takes more processor time than they save. On two processors, 256 connections published

@@ -18,6 +18,6 @@ export function usedBytes(): number {
 function findCollector(): () => void {
   setFlagsFromString("--expose-gc");
   const found: unknown = runInNewContext("gc"); // The flag defines it for new contexts.
-  if (typeof found !== "function") throw new Error("the engine's garbage collector cannot be called");
+  if (typeof found !== "function") throw new Error("V8's garbage collector cannot be called");
   return () => void found();
 }
