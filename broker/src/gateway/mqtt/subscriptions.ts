@@ -21,14 +21,14 @@ export interface SubscribeContext extends UnsubscribeContext {
   readonly settings: Pick<MqttSettings, "filtersRefused" | "denialCode">;
 }
 
-/** The codes of a SUBACK: the QoS granted, or why not. */
+/** The codes of a SUBACK: for each filter the granted QoS, or the reason why the broker refuses it. */
 export async function subscribeAll(packet: SubscribePacket, context: SubscribeContext): Promise<number[]> {
   const { attachment, version, settings } = context;
   const identifier = packet.properties.subscriptionIdentifiers?.[0];
   const room = new FilterRoom(attachment.session);
   const sessionFilters = packet.requests.map((request) => toSessionFilter(request, { room, identifier, settings }));
   const accepted = sessionFilters.filter((sessionFilter) => typeof sessionFilter === "object");
-  const outcomes = await attempt(context, accepted);
+  const outcomes = await trySubscribe(context, accepted);
   const codes = sessionFilters.map((sessionFilter) => {
     if (typeof sessionFilter === "number") return sessionFilter;
     const outcome = outcomes instanceof BrokerError ? outcomes : outcomes[accepted.indexOf(sessionFilter)];
@@ -68,6 +68,7 @@ class FilterRoom {
     this.#session = session;
   }
 
+  /** Returns false if the session has no room for the filter. Otherwise counts the filter, if it is new. */
   take(filter: TopicFilter): boolean {
     if (this.#session.hasFilter(filter) || this.#added.has(filter)) return true;
     if (this.#session.filterCount + this.#added.size >= sessionFiltersMax) return false;
@@ -97,7 +98,7 @@ function toSessionFilter(
   return { filter, qos, isNoLocal, isRetainAsPublished, retained, identifier };
 }
 
-async function attempt(
+async function trySubscribe(
   { attachment, logger }: SubscribeContext,
   sessionFilters: readonly SessionFilter[],
 ): Promise<readonly (boolean | BrokerError)[] | BrokerError> {
@@ -125,7 +126,7 @@ function findFilter(text: string): TopicFilter | undefined {
 
 /**
  * Whether the operator refuses the filter: one of `filtersRefused` equals it, or matches everything that it matches. A filter that ends in `/` matches no
- * topic, so any other would cover it: only an equal one refuses it.
+ * topic, so every filter covers it: only an equal one refuses it.
  */
 function isRefused(filter: TopicFilter, { filtersRefused }: Pick<MqttSettings, "filtersRefused">): boolean {
   return filtersRefused.some(
