@@ -15,7 +15,7 @@ afterEach(() => void vi.useRealTimers());
 
 /** The event of block 5. */
 const event = { topic: "a", content: Buffer.from("{}"), extensions: [], sequence: 1, blockNumber: 5 };
-const delivery = { event: { ...event, position: toPosition(5, 0) }, eventId: "2cf24dba-1-5" } as unknown as Delivery; // What a tail reads of it.
+const delivery = { event: { ...event, position: toPosition(5, 0) }, eventId: "2cf24dba-1-5" } as unknown as Delivery; // A tail reads no other field.
 
 /** A tail that has begun. Its client reads everything. */
 function begin(request: Partial<TailRequest>, load: OriginSource["load"] = () => Promise.reject(new Error("unused"))) {
@@ -46,7 +46,7 @@ test("a tail ends if the origin of an event cannot be loaded, so that its client
   expect(ends).toEqual(["failed"]);
 });
 
-test("a tail moves its client past an event that the filter leaves out, but not once a rollback has removed the event", async () => {
+test("a heartbeat has the id of an event that the filter left out, unless a rollback has removed the event", async () => {
   const [kept, removed] = [1, 2].map(() => begin({ filter: ContentFilter.parse("$.a == 1") }));
   for (const one of [kept, removed]) one?.tail.deliver(delivery);
   removed?.tail.rolledBack(endOfBlock(3), 1);
@@ -55,7 +55,7 @@ test("a tail moves its client past an event that the filter leaves out, but not 
   expect(await removed?.sent()).toMatch(/event: resync\ndata: {"after":"@3","id":"@3.1"}\n\n:\n\n$/);
 });
 
-test("a tail closes the connection of a client that keeps its side open, some time after the end", async () => {
+test("a tail that has ended closes its connection after closeGraceMs, even if the client keeps its side open", async () => {
   const { tail, socket } = begin({});
   vi.useFakeTimers({ toFake: ["setTimeout"] });
   tail.end("stopping");
