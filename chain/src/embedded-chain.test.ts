@@ -104,7 +104,7 @@ describe("startEmbeddedChain", () => {
     expect(await ask(chain, "eth_blockNumber")).toBe(before);
   });
 
-  it("sends a notification for each sealed log, until eth_unsubscribe", async () => {
+  it("sends a notification for each log of a new block, until eth_unsubscribe", async () => {
     await using chain = await start({ file: ":memory:" });
     await ask(chain, "eth_subscribe", "newHeads");
     const deployed = untilHead(chain);
@@ -148,7 +148,7 @@ describe("startEmbeddedChain", () => {
     expect(await ask(chain, "eth_blockNumber")).toBe("0x0");
   });
 
-  it("copies a killed process's log into the file after the first new block, even if that block is small", async () => {
+  it("copies the write-ahead log of a killed process into the file after the first new block, even if that block is small", async () => {
     const killed = join(folder.path, "killed");
     await using first = await start();
     await ask(first, "eth_subscribe", "newHeads");
@@ -284,18 +284,18 @@ async function countIncluded(chain: EmbeddedChain, blocks: number): Promise<numb
   return count;
 }
 
-/** Settings of the reader, which these tests do not use. */
-const unread = { file: ":memory:", chainId: CHAIN_ID, callGasMax: 0n, callTimeMsMax: 0 };
+/** Settings of the chain's reader, which the tests below do not use. */
+const unusedSettings = { file: ":memory:", chainId: CHAIN_ID, callGasMax: 0n, callTimeMsMax: 0 };
 
-/** Of threads that make no native call. */
-const idle = new NativeCalls(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+/** The flags of workers that make no native call. */
+const noNativeCalls = new NativeCalls(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 
 describe("a chain whose worker does not end", () => {
   it("stop returns at its deadline", async () => {
     const worker = new Worker('require("node:worker_threads").parentPort.once("message", () => { for (;;); })', {
       eval: true,
     });
-    const chain = new EmbeddedChain(worker, idle, unread);
+    const chain = new EmbeddedChain(worker, noNativeCalls, unusedSettings);
     const pending = ask(chain, "eth_blockNumber").catch((error: unknown) => error);
     const startedAt = performance.now();
     await chain.stop(100);
@@ -309,7 +309,7 @@ describe("a chain whose worker ends by itself", () => {
     const worker = new Worker('require("node:worker_threads").parentPort.once("message", () => process.exit(3))', {
       eval: true,
     });
-    const chain = new EmbeddedChain(worker, idle, unread);
+    const chain = new EmbeddedChain(worker, noNativeCalls, unusedSettings);
     const reported = new Promise<Error>((resolve) => chain.on("disconnect", resolve));
     await expect(ask(chain, "eth_blockNumber")).rejects.toMatchObject({
       code: 4900,
