@@ -81,9 +81,9 @@ it.each([
 });
 
 it.each([
-  ["says that a skip whose answer was lost may have taken effect", [], "UND_ERR_SOCKET", true],
-  ["says nothing of the kind if the broker got no skip", [], "CERT_HAS_EXPIRED", false],
-  ["says nothing of the kind of a dry run", ["--dry-run"], "UND_ERR_SOCKET", false],
+  ["warns that a skip may have taken effect if its answer was lost", [], "UND_ERR_SOCKET", true],
+  ["does not warn if the broker cannot have received the skip", [], "CERT_HAS_EXPIRED", false],
+  ["does not warn after a dry run", ["--dry-run"], "UND_ERR_SOCKET", false],
 ])("subs skip: %s", async (...[, flags, code, isDoubtful]) => {
   vi.stubGlobal("fetch", () =>
     Promise.reject(new TypeError("fetch failed", { cause: Object.assign(new Error(), { code }) })),
