@@ -192,7 +192,7 @@ describe("stele backup while the broker runs", () => {
   });
   afterEach(() => server.stop());
 
-  it("leaves SQLite's locks as they are: no program can open the store, or delete the chain's log by reading the chain", async () => {
+  it("keeps the broker's locks of SQLite: another process cannot open the store, and reading the chain does not delete its write-ahead log", async () => {
     expect(await backUp()).toMatchObject({ exitCode: 0, problem: "" });
     expect(() => readInAnotherProcess("store.sqlite")).toThrow(/database is locked/);
     const log = statSync(join(folder, "chain.sqlite-wal"));
