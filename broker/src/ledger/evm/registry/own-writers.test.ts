@@ -355,7 +355,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     return used;
   }
 
-  test("a topic that a foreign account opened first stays open to everyone", async () => {
+  test("everyone may publish to a topic that a foreign account opened first", async () => {
     const ledger = await startNode("first");
     const { stranger } = harnessOf("first");
     const taken = parseTopicName("taken");

@@ -99,7 +99,7 @@ test("a refusal of 1,000 topics with small events leaves most of the room, since
 });
 
 describe("GasPolicy", () => {
-  test("adapts to a chain that charges more than the formula, with a margin", () => {
+  test("raises the gas, with a margin, if the chain charges more than the formula, and does not lower it again", () => {
     const gas = new GasPolicy();
     const { gas: first, formulaGas } = gas.forPublish(1000, 1);
     expect(first).toBe(formulaGas);
@@ -111,7 +111,7 @@ describe("GasPolicy", () => {
     expect(gas.forPublish(1000, 1)).toEqual(next);
   });
 
-  test("adapts once to several transactions that were sent together", () => {
+  test("raises the gas only once for several transactions that were sent together", () => {
     const gas = new GasPolicy();
     const { formulaGas } = gas.forPublish(1000, 1);
     for (let times = 0; times < 4; times += 1) gas.onShort(formulaGas * 2, formulaGas);
