@@ -25,7 +25,7 @@ it("the readers that have not moved for longest let go first, and only as many a
   expect(letGo).toEqual(["b", "a"]);
 });
 
-it("a reader that holds 0 bytes does not count", () => {
+it("a reader that no longer holds bytes does not count towards bytesMax", () => {
   const { hold, letGo } = createReaders(100);
   hold("a", 60);
   hold("a", 0);

@@ -48,7 +48,7 @@ it.each<[string, () => { from?: EventBound; before?: EventBound }, readonly numb
   expect((await list(rangeOf())).flat()).toEqual(sequences);
 });
 
-it("lists a range page by page, and ends with the first event of the range", async () => {
+it("lists a range page by page, from its newest event to its oldest", async () => {
   const pages = await list({ from: { time: timeOf(2) }, before: { time: timeOf(5) } }, 2);
   expect(pages).toEqual([[4, 3], [2]]);
 });

@@ -18,7 +18,7 @@ function refuse(): never {
   throw new BrokerError("accessDenied", { details: "x" });
 }
 
-it("passes the address and protocol of each call to the broker, in one object per connection and protocol", async () => {
+it("passes the broker one caller per connection and protocol, with the client's address", async () => {
   const asked: [string, Caller][] = [];
   await using server = await serve(
     {

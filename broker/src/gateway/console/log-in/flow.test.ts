@@ -30,7 +30,7 @@ test.each([
   expect(decodeFlow(encodeFlow({ name: "acme", secrets, view: "/" }))).toBeUndefined();
 });
 
-test("decodes a flow as it was encoded, even with the longest view", () => {
+test("a flow with the longest view fits into its cookie, and decodes unchanged", () => {
   const secrets = { state: "s".repeat(43), nonce: "n".repeat(43), verifier: "v".repeat(43) };
   const flow = { name: "n".repeat(64), secrets, view: toView(`/${'"'.repeat(1023)}`) };
   const text = encodeFlow(flow);
