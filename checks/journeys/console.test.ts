@@ -50,7 +50,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
-  it("the console shows that the broker is ready, opens a topic and publishes to it, and copies the publish as a command that works", async () => {
+  it("the console shows that the broker is ready, opens a topic and publishes to it, and copies a curl command that publishes it again", async () => {
     await world.client.open("first");
     await world.client.publish("first", "so that the broker is not empty");
     const page = await browser.open(view(""));

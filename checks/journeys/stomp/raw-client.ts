@@ -3,7 +3,7 @@ import type { Version } from "../../conformance/stomp/frames.ts";
 import type { Peer } from "../../conformance/stomp/peer.ts";
 import type { Headers, Message, StompClient } from "./journey.ts";
 
-/** A client without a library, which sends frames over a TCP socket. */
+/** A client that uses no library: it sends frames over a TCP socket. */
 export class RawClient implements StompClient {
   readonly #context: Context;
   #peer: Peer | undefined;
