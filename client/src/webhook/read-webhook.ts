@@ -40,7 +40,7 @@ function readEvents(values: readonly unknown[]): readonly ReceivedEvent[] {
   try {
     return values.map(toReceivedEvent);
   } catch {
-    throw new WebhookRefused("the body has no event");
+    throw new WebhookRefused("an event of the body is missing or malformed");
   }
 }
 
