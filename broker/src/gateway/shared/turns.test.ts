@@ -1,4 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
+import { anonymous, type Caller, toOwnerId } from "../../engine/access/caller.ts";
+import { RuleSet } from "../../engine/access/rule-set.ts";
 import { turnTimeoutMs } from "../limits.ts";
 import { type Leave, Turns } from "./turns.ts";
 
@@ -6,11 +8,20 @@ afterEach(() => void vi.useRealTimers());
 
 const nextLoop = (): Promise<void> => new Promise(setImmediate);
 
+type TurnCaller = Pick<Caller, "principal">;
+
+/** A connection of a principal; without a name, of somebody without a credential. */
+function createCaller(name?: string): TurnCaller {
+  if (name === undefined) return { principal: anonymous };
+  const [id, rules] = [toOwnerId(name, undefined), new RuleSet([])];
+  return { principal: { kind: "known", id, tenant: undefined, rules, expiresAt: undefined, keyId: undefined } };
+}
+
 /** Calls that each last until the test ends them. */
 function createCalls(turns: Turns) {
   const entered: string[] = [];
   const leaves: Leave[] = [];
-  const enter = async (caller: object, name: string): Promise<void> => {
+  const enter = async (caller: TurnCaller, name: string): Promise<void> => {
     const leave = await turns.enter(caller);
     entered.push(name);
     if (leave !== undefined) leaves.push(leave);
@@ -19,7 +30,7 @@ function createCalls(turns: Turns) {
 }
 
 test("admits calls up to the limit, and waiting callers in turn, however many calls each has", async () => {
-  const [greedy, modest] = [{}, {}];
+  const [greedy, modest] = [createCaller(), createCaller()];
   const { entered, enter, leaveOne } = createCalls(new Turns(2));
   const calls = ["g1", "g2", "g3", "g4", "g5"].map((name) => enter(greedy, name));
   calls.push(enter(modest, "m1"));
@@ -33,13 +44,29 @@ test("admits calls up to the limit, and waiting callers in turn, however many ca
   await Promise.all(calls);
 });
 
+test("admits principals in turn, however many connections each has, and the connections of each in turn", async () => {
+  const greedy = Array.from({ length: 4 }, () => createCaller("greedy"));
+  const { entered, enter, leaveOne } = createCalls(new Turns(1));
+  const calls = greedy.flatMap((caller, index) => [enter(caller, `g${index}`), enter(caller, `g${index} again`)]);
+  const modest = createCaller("modest");
+  calls.push(enter(modest, "m1"), enter(modest, "m2"));
+  await nextLoop();
+  for (let left = 0; left < 9; left += 1) {
+    leaveOne();
+    await nextLoop();
+  }
+  expect(entered.slice(0, 5)).toEqual(["g0", "g0 again", "m1", "g1", "m2"]);
+  expect(entered.slice(5)).toEqual(["g2", "g3", "g1 again", "g2 again", "g3 again"]);
+  await Promise.all(calls);
+});
+
 test("refuses a call after the timeout even if no running call ends, and admits the next call", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const turns = new Turns(1);
-  const leave = await turns.enter({});
-  const early = turns.enter({});
+  const leave = await turns.enter(createCaller());
+  const early = turns.enter(createCaller());
   vi.advanceTimersByTime(1);
-  const late = turns.enter({});
+  const late = turns.enter(createCaller());
   vi.advanceTimersByTime(turnTimeoutMs - 1);
   expect(await early).toBeUndefined();
   leave?.();
@@ -56,7 +83,7 @@ test("yields to the event loop between long calls", async () => {
   };
   const counting = count();
   const work = async (): Promise<void> => {
-    const leave = await turns.enter({});
+    const leave = await turns.enter(createCaller());
     for (const began = performance.now(); performance.now() - began < 6; );
     leave?.();
   };

@@ -1,10 +1,11 @@
+import { type Caller as AnyCaller, type Owner, ownerOf } from "../../engine/access/caller.ts";
 import { turnsSliceMs, turnTimeoutMs } from "../limits.ts";
 
 /** Call it when the admitted call has ended. */
 export type Leave = () => void;
 
 /** Whoever calls over one connection by one protocol, compared by identity. Its waiting calls form one queue. */
-type Caller = object;
+type Caller = Pick<AnyCaller, "principal">;
 
 interface Waiting {
   readonly resolve: (leave: Leave | undefined) => void;
@@ -12,13 +13,14 @@ interface Waiting {
 }
 
 /**
- * A fair semaphore: limits the calls that run at once. Waiting callers take turns, one call each. After `turnsSliceMs` of turns, the event loop has
- * its turn. The limits on connections and batches bound the number of waiting calls.
+ * A fair semaphore: limits the calls that run at once. The principals that wait take turns, one call each, and so do the callers of each principal: a
+ * principal may have thousands of connections. After `turnsSliceMs` of turns, the event loop has its turn. The limits on connections and batches bound the
+ * number of waiting calls.
  */
 export class Turns {
   readonly #runningMax: number;
-  /** Waiting calls by caller; callers in the order of their next turns. */
-  readonly #waiting = new Map<Caller, Set<Waiting>>();
+  /** Waiting calls by principal and caller; principals and callers in the order of their next turns. */
+  readonly #waiting = new Map<Owner, Map<Caller, Set<Waiting>>>();
   #running = 0;
   #sliceBegan = 0;
   #isPaused = false;
@@ -34,16 +36,20 @@ export class Turns {
       const timer = setTimeout(() => this.#expire(caller, waiting), turnTimeoutMs);
       timer.unref(); // A broker that has stopped must not wait for the timer.
       const waiting: Waiting = { resolve, timer };
-      const others = this.#waiting.get(caller);
-      if (others === undefined) this.#waiting.set(caller, new Set([waiting]));
-      else others.add(waiting);
+      const owner = ownerOf(caller.principal);
+      const callers = this.#waiting.get(owner) ?? new Map<Caller, Set<Waiting>>();
+      const calls = callers.get(caller) ?? new Set();
+      this.#waiting.set(owner, callers.set(caller, calls.add(waiting)));
     });
   }
 
   #expire(caller: Caller, waiting: Waiting): void {
-    const calls = this.#waiting.get(caller);
+    const owner = ownerOf(caller.principal);
+    const callers = this.#waiting.get(owner);
+    const calls = callers?.get(caller);
     calls?.delete(waiting);
-    if (calls?.size === 0) this.#waiting.delete(caller);
+    if (calls?.size === 0) callers?.delete(caller);
+    if (callers?.size === 0) this.#waiting.delete(owner);
     waiting.resolve(undefined);
   }
 
@@ -63,7 +69,7 @@ export class Turns {
   }
 
   #admitNext(): void {
-    const next = this.#takeNext();
+    const next = takeTurn(this.#waiting, (callers) => takeTurn(callers, takeFirst));
     if (next === undefined) return;
     clearTimeout(next.timer);
     next.resolve(this.#admit());
@@ -77,15 +83,24 @@ export class Turns {
       this.#admitWaiting();
     });
   }
+}
 
-  #takeNext(): Waiting | undefined {
-    for (const [caller, calls] of this.#waiting) {
-      const [next] = calls;
-      if (next !== undefined) calls.delete(next);
-      this.#waiting.delete(caller);
-      if (calls.size > 0) this.#waiting.set(caller, calls);
-      return next;
-    }
-    return undefined;
+/** Takes a call from the first group, whose next turn then comes after those of the others. */
+function takeTurn<Key, Group extends { readonly size: number }>(
+  groups: Map<Key, Group>,
+  take: (group: Group) => Waiting | undefined,
+): Waiting | undefined {
+  for (const [key, group] of groups) {
+    const taken = take(group);
+    groups.delete(key);
+    if (group.size > 0) groups.set(key, group);
+    return taken;
   }
+  return undefined;
+}
+
+function takeFirst(calls: Set<Waiting>): Waiting | undefined {
+  const [first] = calls;
+  if (first !== undefined) calls.delete(first);
+  return first;
 }
