@@ -83,6 +83,16 @@ it("stele key list escapes for a terminal what another program wrote to the tabl
   expect(JSON.parse(json)).toMatchObject([texts]);
 });
 
+it("stele role list and show escape for a terminal the group that a rule names", async () => {
+  const rules = [{ effect: "deny", actions: ["read"], groupId: "\u009b2J\u202e" }];
+  await run(runRoles, "set", "reader", JSON.stringify(rules));
+  const text = String.raw`[{"effect":"deny","actions":["read"],"groupId":"\u009b2J\u202e"}]`;
+  expect((await run(runRoles, "list")).output).toContain(`role reader = ${text}  (store)\n`);
+  const { output } = await run(runRoles, "show", "reader");
+  expect(output).toBe(`${text}\n`);
+  expect(JSON.parse(output)).toEqual(rules);
+});
+
 it("describeRoles escapes for a terminal why it cannot read the roles of the store", async () => {
   const dataDir = join(folder, "\u001b[2J\ndamaged");
   mkdirSync(dataDir);

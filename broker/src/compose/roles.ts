@@ -17,7 +17,7 @@ import type { Config } from "../config/settings.ts";
 import { adminRole, findRuleProblems, isRoleName, rolesMax, type StoredRole } from "../domain/access-role.ts";
 import type { AccessRule } from "../domain/access-rule.ts";
 import { silentLogger } from "../lib/logger.ts";
-import { toPrintable } from "../lib/printable.ts";
+import { toEscapedJson, toPrintable } from "../lib/printable.ts";
 import type { ApiKeys } from "../ports/api-keys.ts";
 import { readSqliteRoles } from "../store/sql/sqlite/sqlite-api-keys.ts";
 import { roleRulesSchema } from "@stele/wire";
@@ -93,7 +93,12 @@ function toLines(config: Config, stored: readonly StoredRole[]): readonly string
 }
 
 function toLine(name: string, rules: readonly AccessRule[], source: string): string {
-  return `role ${name} = ${JSON.stringify(rules)}  (${source})\n`;
+  return `role ${name} = ${toText(rules)}  (${source})\n`;
+}
+
+/** Escaped for a terminal: the group of a rule may be any text. */
+function toText(rules: readonly AccessRule[]): string {
+  return toEscapedJson(JSON.stringify(rules));
 }
 
 function toDamaged(name: string): string {
@@ -143,7 +148,7 @@ async function show(keys: ApiKeys, name: string, config: Config): Promise<Comman
   if (own === undefined && stored === undefined) throw new Error(`there is no role ${name}`);
   const rules = own ?? stored?.rules;
   if (rules === undefined) throw new Error(toDamaged(name).trimEnd());
-  return { output: `${JSON.stringify(rules)}\n`, result: { name, rules } };
+  return { output: `${toText(rules)}\n`, result: { name, rules } };
 }
 
 async function set(
