@@ -1,7 +1,11 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { endOfBlock } from "../../domain/position.ts";
+import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
+import { formatKeyCredential } from "../access/credential.ts";
 import type { PublishCall, PublishResult } from "../broker.ts";
+import { asCaller, type CalledBroker, testCaller } from "../testing/as-caller.ts";
+import { secret, sha256 } from "../testing/key-secret.ts";
 import { keyedCall, keyedTopic, refusal, sendKeyed } from "../testing/keyed-publish.ts";
 import { publish } from "../testing/publish.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
@@ -19,6 +23,29 @@ const send = (one: PublishCall): Promise<PublishResult> => sendKeyed(engine, one
 async function start(options: TestEngineOptions = {}): Promise<void> {
   engine = await TestEngine.start(options);
   await engine.broker.open(topic);
+}
+
+/** Starts an engine with a key for each owner, and opens the topic of each. Returns a function: the broker as an owner calls it. */
+async function startWithKeys(
+  owners: readonly string[],
+  options: TestEngineOptions,
+): Promise<(owner: string) => CalledBroker> {
+  const apiKeys = new MemoryApiKeys();
+  const toId = (owner: string): string => String(owners.indexOf(owner)).padStart(16, "0");
+  const own = { digest: sha256(secret), roles: ["all"], createdAt: 0, expiresAt: undefined, revokedAt: undefined };
+  for (const owner of owners) {
+    const [principal = "", tenant] = owner.split("/").toReversed();
+    await apiKeys.insertApiKey({ ...own, id: toId(owner), principal, tenant }, 10);
+  }
+  const roles = new Map([["all", [{ effect: "allow", actions: ["open", "publish"] } as const]]]);
+  engine = await TestEngine.start({ ...options, keys: { apiKeys, roles, sha256 } });
+  const as = (owner: string): CalledBroker => {
+    const principal = engine.running.calls.authenticate(formatKeyCredential({ id: toId(owner), secret }), testCaller);
+    if (principal instanceof Promise) throw new Error("a key is known at once");
+    return asCaller(engine.running, { ...testCaller, principal });
+  };
+  for (const owner of owners) await as(owner).open(topic);
+  return as;
 }
 
 /** Records the position up to which each read of the index goes. */
@@ -81,6 +108,28 @@ describe("the limits of publish keys", () => {
     await expect(send(call("k2"))).rejects.toEqual(refusal("overQuota"));
     expect(await send(call("k0"))).toEqual(first);
     expect((await send(call("1", "text", { session: { id: "s" } }))).status).toBe("SUCCESS");
+  });
+
+  it("refuses new keys of all principals of a tenant at the limit of a caller, also after a restart, and accepts those of others", async () => {
+    const others = ["globex/shop", "acme"];
+    const as = await startWithKeys(["acme/shop", "acme/till", ...others], { limits: { publishKeysPerCallerMax: 2 } });
+    const sendAs = async (owner: string, key: string): Promise<PublishResult> => {
+      const [answer] = await Promise.all([publish(as(owner), call(key)), engine.clock.settle()]);
+      return answer;
+    };
+    const first = await sendAs("acme/shop", "k0");
+    await sendAs("acme/shop", "k1");
+    const refusesMore = async (): Promise<void> => {
+      for (const owner of ["acme/shop", "acme/till"])
+        await expect(sendAs(owner, "k2")).rejects.toEqual(refusal("overQuota"));
+    };
+    await refusesMore();
+    expect(await sendAs("acme/shop", "k0")).toEqual(first);
+    for (const owner of others) expect((await sendAs(owner, "k2")).status).toBe("SUCCESS");
+    await engine.rebuild();
+    await engine.broker.start();
+    await engine.clock.settle();
+    await refusesMore();
   });
 
   it("refuses new keys of a session at its limit until it releases one, and accepts keys of other sessions", async () => {

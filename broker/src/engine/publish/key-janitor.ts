@@ -43,13 +43,13 @@ export interface KeyScope {
   readonly isOfWill?: boolean;
 }
 
-/** Removes the expired publish keys of a group, and estimates how many there are, in all and per scope. */
+/** Removes the expired publish keys of a group, and estimates how many there are, in all and per account. */
 export class KeyJanitor {
   readonly #options: KeyJanitorOptions;
   readonly #trouble: ReportedTrouble;
   #count = 0;
   #time: number | undefined;
-  readonly #byScope = new Map<string, number>();
+  readonly #byAccount = new Map<string, number>();
   #running: Promise<void> | undefined;
   #cancel = (): void => {};
   #isStopped = false;
@@ -59,13 +59,15 @@ export class KeyJanitor {
     this.#trouble = new ReportedTrouble(options.logger, "expired publish keys not removed, trying again");
   }
 
-  /** The error for a new key if its scope or the group has too many keys, by the estimate; undefined if the key may be recorded. */
+  /** The error for a new key if its account or the group has too many keys, by the estimate; undefined if the key may be recorded. */
   refusalOf({ scope, isOfSession, isOfWill = false }: KeyScope): BrokerError | undefined {
     const { publishKeysMax, publishKeysPerCallerMax, publishKeysPerSessionMax } = this.#options.limits;
-    const scopeMax = isOfSession ? publishKeysPerSessionMax : publishKeysPerCallerMax;
-    if ((this.#byScope.get(scope) ?? 0) >= scopeMax) {
-      const whose = isOfSession ? "this session" : "this caller";
-      return new BrokerError("overQuota", { details: `${whose} has the maximum of ${scopeMax} publish keys` });
+    const ownMax = isOfSession ? publishKeysPerSessionMax : publishKeysPerCallerMax;
+    const account = accountOf(scope);
+    if ((this.#byAccount.get(account) ?? 0) >= ownMax) {
+      const caller = account === scope ? "this caller" : "the tenant of this caller";
+      const whose = isOfSession ? "this session" : caller;
+      return new BrokerError("overQuota", { details: `${whose} has the maximum of ${ownMax} publish keys` });
     }
     if (this.#count < publishKeysMax * (isOfWill ? 1 + willKeysFraction : 1)) return undefined;
     return new BrokerError("overQuota", { details: "the group has too many publish keys" });
@@ -74,9 +76,10 @@ export class KeyJanitor {
   /** Adds `count` keys of a scope to the estimate, or removes them if `count` is negative. */
   adjustCount(scope: string, count: number): void {
     this.#count += count;
-    const left = (this.#byScope.get(scope) ?? 0) + count;
-    if (left > 0) this.#byScope.set(scope, left);
-    else this.#byScope.delete(scope);
+    const account = accountOf(scope);
+    const left = (this.#byAccount.get(account) ?? 0) + count;
+    if (left > 0) this.#byAccount.set(account, left);
+    else this.#byAccount.delete(account);
   }
 
   /** Whether the group has keys, by the estimate. */
@@ -93,7 +96,7 @@ export class KeyJanitor {
   /** Removes the keys of a session that has ended. Never rejects: if the store fails, the keys expire later. */
   async drop(scope: string): Promise<void> {
     const { keys, groupId, logger } = this.#options;
-    this.adjustCount(scope, -(this.#byScope.get(scope) ?? 0));
+    this.adjustCount(scope, -(this.#byAccount.get(scope) ?? 0)); // A session is an account of its own.
     try {
       await keys.dropPublishKeys(groupId, scope);
     } catch (error) {
@@ -140,8 +143,13 @@ export class KeyJanitor {
     const { publishKeysPerCallerMax, publishKeysPerSessionMax } = limits;
     const scopeMin = Math.min(scopeCountMin, publishKeysPerCallerMax, publishKeysPerSessionMax);
     const { total, byScope } = await keys.countPublishKeys(groupId, scopeMin);
+    this.#byAccount.clear();
+    for (const [scope, count] of byScope) this.adjustCount(scope, count);
     this.#count = total;
-    this.#byScope.clear();
-    for (const [scope, count] of byScope) this.#byScope.set(scope, count);
   }
+}
+
+/** Whose keys share a limit: the principals of a tenant, or the scope alone. Only the scope of a tenant's principal, `principal acme/shop`, has a slash. */
+function accountOf(scope: string): string {
+  return scope.slice(0, scope.indexOf("/") + 1) || scope;
 }
