@@ -43,6 +43,10 @@ const linesOfOneMax = 20;
 const linesMax = 200;
 /** Number of further lines about refusals and reads per second, over all principals and addresses. */
 const linesPerSecondMax = 50;
+/** Number of lines about refusals and reads that all principals of one tenant together may cause at once, to leave room for others. */
+const linesOfTenantMax = linesMax / 2;
+/** Number of further lines about refusals and reads per second, over all principals of one tenant. */
+const linesOfTenantPerSecondMax = linesPerSecondMax / 2;
 /** Number of lines about filters of sessions that one principal may cause at once. */
 const filterLinesOfOneMax = 200;
 /** Number of further lines about filters of sessions per second, for one principal. */
@@ -79,7 +83,8 @@ export class AuditTrail {
     this.#clock = clock;
     const each = { atOnce: linesOfOneMax, perSecond: 1 };
     const all = { atOnce: linesMax, perSecond: linesPerSecondMax };
-    this.#allowances = new SourceAllowances({ each, all, sourcesMax }, clock);
+    const eachGroup = { atOnce: linesOfTenantMax, perSecond: linesOfTenantPerSecondMax };
+    this.#allowances = new SourceAllowances({ each, eachGroup, all, sourcesMax }, clock);
     this.#strangersAllowances = new SourceAllowances({ each, all, sourcesMax }, clock);
     const eachFilter = { atOnce: filterLinesOfOneMax, perSecond: filterLinesOfOnePerSecondMax };
     const allFilters = { atOnce: filterLinesMax, perSecond: filterLinesPerSecondMax };
@@ -187,7 +192,10 @@ export class AuditTrail {
     allowances: SourceAllowances,
     lines = 1,
   ): boolean {
-    const source = principal.kind === "known" ? `principal ${principal.id}` : toNetwork(address ?? "");
+    const source =
+      principal.kind === "known"
+        ? { name: `principal ${principal.id}`, group: principal.tenant }
+        : { name: toNetwork(address ?? "") };
     if (allowances.take(source, lines)) return true;
     this.#leftOut += lines;
     this.#cancel ??= this.#clock.after(leftOutAfterMs, () => this.#writeLeftOut());
