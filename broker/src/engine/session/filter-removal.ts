@@ -12,7 +12,9 @@ export interface FilterRemovalParts {
     readonly sessions: Pick<SessionStore, "findFilterOwner" | "findSession" | "removeSession" | "removeSessionFilter">;
   };
   /** Sessions that are connected to this node, by name. */
-  readonly connected: ReadonlyMap<string, Connected>;
+  readonly connected: Pick<ReadonlyMap<string, Connected>, "get">;
+  /** Finds the connected session that has a filter. */
+  readonly findOwner: (id: SubscriptionId) => Connected | undefined;
   readonly room: Pick<SessionRoom, "added">;
   /** Whether other nodes may have the connection of a session. */
   readonly isShared: boolean;
@@ -50,12 +52,11 @@ export class FilterRemoval {
   }
 
   #findConnected(id: SubscriptionId): Found | undefined {
-    for (const [name, { session, ownedBy: owner, group, protocol }] of this.#parts.connected) {
-      if (!session.filterSet.hasId(id)) continue;
-      const ending = endingWith(id, protocol, session.filterSet.all);
-      return { name, removables: ending.map(({ filter }) => ({ owner, groupId: group.id, filter })) };
-    }
-    return undefined;
+    const known = this.#parts.findOwner(id);
+    if (known === undefined) return undefined;
+    const { name, session, ownedBy: owner, group, protocol } = known;
+    const ending = endingWith(id, protocol, session.filterSet.all);
+    return { name, removables: ending.map(({ filter }) => ({ owner, groupId: group.id, filter })) };
   }
 
   async #findStored(id: SubscriptionId): Promise<Found | undefined> {

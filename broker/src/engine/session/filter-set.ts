@@ -13,13 +13,21 @@ export interface FilterSetParts {
   readonly origin: string;
   readonly extensionPrefix: string;
   readonly protocol: SessionProtocol;
+  readonly owners: FilterOwners;
 }
+
+/**
+ * The session of each filter of this node's connected sessions, by the filter's identifier. A call may name an unknown identifier, and must not look at all
+ * sessions for it: there may be tens of thousands.
+ */
+export type FilterOwners = Map<SubscriptionId, string>;
 
 /** The filters of one session. */
 export class FilterSet {
   readonly #parts: FilterSetParts;
   readonly #filters = new FilterMap<StoredFilter>();
   #version = 0;
+  #isListed = false;
   readonly #notifiedAt = new Map<TopicFilter, number>();
   /** Whether the session's row has these filters. False for a session that lives only in memory, and until a session that joins a share has written them. */
   areStored = false;
@@ -54,20 +62,29 @@ export class FilterSet {
     return this.#filters.get(text);
   }
 
-  hasId(id: SubscriptionId): boolean {
-    for (const filter of this.#filters.values()) if (filter.id === id) return true;
-    return false;
+  /** Lists the filters in `owners`, also those of later changes, until {@link unlist}. */
+  list(): void {
+    this.#isListed = true;
+    for (const filter of this.#filters.values()) this.#listOne(filter);
+  }
+
+  unlist(): void {
+    for (const { filter } of this.#filters.values()) this.#unlistOne(filter);
+    this.#isListed = false;
   }
 
   put(filter: StoredFilter): void {
     this.#version += 1;
+    this.#unlistOne(filter.filter);
     this.#filters.set(filter.filter, filter);
+    this.#listOne(filter);
   }
 
   /** Removes a filter. Returns whether the session had it. */
   remove(text: TopicFilter): boolean {
     this.#version += 1;
     this.#notifiedAt.delete(text);
+    this.#unlistOne(text);
     return this.#filters.delete(text);
   }
 
@@ -123,5 +140,14 @@ export class FilterSet {
     for (const filter of this.#filters.values()) {
       if (filter.startsAfter > to) this.#filters.set(filter.filter, { ...filter, startsAfter: to });
     }
+  }
+
+  #listOne({ id }: StoredFilter): void {
+    if (this.#isListed) this.#parts.owners.set(id, this.#parts.origin);
+  }
+
+  #unlistOne(text: TopicFilter): void {
+    const filter = this.#isListed ? this.find(text) : undefined;
+    if (filter !== undefined) this.#parts.owners.delete(filter.id);
   }
 }

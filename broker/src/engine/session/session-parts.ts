@@ -17,6 +17,7 @@ import type { StartPosition } from "../broker.ts";
 import type { Feed, FeedRequest } from "../dispatch/feed.ts";
 import type { EventIds } from "../event-ids.ts";
 import type { IndexProgress } from "../index-progress.ts";
+import type { FilterOwners } from "./filter-set.ts";
 import type { MembershipsParts } from "./shares/memberships.ts";
 import type { RetainedParts } from "./retained/retained.ts";
 import type { RetainedReadsParts } from "./retained/retained-reads.ts";
@@ -31,16 +32,17 @@ export interface SessionParts extends RetainedParts, WaitingParts, MembershipsPa
   readonly progress: IndexProgress;
   readonly eventIds: EventIds;
   readonly createFeed: (request: FeedRequest) => Feed;
+  readonly filterOwners: FilterOwners;
 }
 
 /** Copies field by field to save memory: see `toFeedOptions`. */
 export function toSessionParts(
   group: Omit<ReaderParts, "retainedReads">,
-  own: Omit<MembershipsParts, "slices"> & Pick<SessionParts, "retainedReads">,
+  own: Omit<MembershipsParts, "slices"> & Pick<SessionParts, "retainedReads" | "filterOwners">,
 ): SessionParts {
   const { groupId, progress, slices, extensionPrefix, mayReceive, clock, logger, limits, troubles } = group;
   const { store, eventIds, createFeed } = group;
-  const { retainedReads, shares, mayReceiveAll } = own;
+  const { retainedReads, shares, mayReceiveAll, filterOwners } = own;
   return {
     groupId,
     progress,
@@ -57,6 +59,7 @@ export function toSessionParts(
     retainedReads,
     shares,
     mayReceiveAll,
+    filterOwners,
   };
 }
 
@@ -88,7 +91,7 @@ export interface Keeper {
 }
 
 /** Dependencies of a session and of a share of one group. */
-export type ReaderParts = Omit<SessionParts, Exclude<keyof MembershipsParts, "slices">>;
+export type ReaderParts = Omit<SessionParts, Exclude<keyof MembershipsParts, "slices"> | "filterOwners">;
 
 /**
  * Finds the position after which a subscription begins, and reads the generation of the index before that. Treats an event as missing if `mayFind` refuses

@@ -73,8 +73,8 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     this.keys = origin.inbound.keys;
     this.keys.epoch = origin.epoch;
     this.#keeper = origin.keeper;
-    const { extensionPrefix, eventIds, clock, limits, logger, slices } = parts;
-    this.#filters = new FilterSet({ origin: origin.id, extensionPrefix, protocol: origin.protocol });
+    const { extensionPrefix, eventIds, clock, limits, logger, slices, filterOwners: owners } = parts;
+    this.#filters = new FilterSet({ origin: origin.id, extensionPrefix, protocol: origin.protocol, owners });
     if (origin.isStopped) this.#stopped = createDeferred();
     this.#retained = new RetainedEvents(parts);
     for (const pending of origin.underWay.retained) this.#retained.resume(pending);
@@ -142,6 +142,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
    */
   connect(peer: Peer, windowMax: number): void {
     this.#rejections.resume();
+    this.#filters.list();
     const [onFailed, onSent] = [(error: unknown): void => this.#fail(error, peer), () => this.wake()];
     const outgoing = new Outgoing({ ...this.#loops, peer, written: () => this.#written(), onSent, onFailed });
     this.#connection = createConnection({ peer, windowMax, outgoing }, this.#window, this.state);
@@ -157,6 +158,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     void this.#endReading(connection);
     connection.outgoing.close();
     this.#connection = undefined;
+    this.#filters.unlist();
     this.#rejections.clear();
     void this.memberships.leaveAll();
   }
@@ -233,7 +235,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   }
 
   /** A read-only view of the filters. */
-  get filterSet(): Readonly<Pick<FilterSet, "all" | "areStored" | "find" | "hasId" | "notifiedAt" | "version">> {
+  get filterSet(): Readonly<Pick<FilterSet, "all" | "areStored" | "find" | "notifiedAt" | "version">> {
     return this.#filters;
   }
 

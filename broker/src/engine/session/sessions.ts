@@ -25,7 +25,7 @@ import { LostAttaches } from "./stored/lost-attaches.ts";
 import type { EndReason, Peer } from "./peer.ts";
 import { RetainedReads } from "./retained/retained-reads.ts";
 import { Session } from "./session.ts";
-import { type ReaderParts, type SessionsParts, toSessionParts } from "./session-parts.ts";
+import { type ReaderParts, type SessionParts, type SessionsParts, toSessionParts } from "./session-parts.ts";
 import { ClaimSkipped, SessionClaims } from "./stored/session-claims.ts";
 import { beginningOf, decodeProgress, resumeProgress, storedOf } from "./stored/session-codec.ts";
 import { SessionFilters } from "./session-filters.ts";
@@ -59,7 +59,7 @@ export class Sessions implements Readers {
   readonly #sweeper: SessionSweeper;
   readonly writers: SessionWriters;
   readonly #shares: ReadonlyMap<GroupId, Shares>;
-  readonly #retainedReads: RetainedReads;
+  readonly #ofEach: Pick<SessionParts, "retainedReads" | "filterOwners">;
   readonly #unreleased = new Unreleased();
   /** Groups whose index rolls back. */
   readonly #stopped = new Set<GroupId>();
@@ -92,11 +92,13 @@ export class Sessions implements Readers {
     });
     const onChanged = (session: Session): Promise<void> => this.#laterReads.readUntilDone(session);
     const onEnded = (known: Connected): Promise<void> => this.#ended.track(this.#end(known, "removed"));
-    this.#removal = new FilterRemoval({ ...own, onChanged, onEnded });
+    const filterOwners = new Map<SubscriptionId, string>();
+    const findOwner = (id: SubscriptionId): Connected | undefined => this.#byId.get(filterOwners.get(id) ?? "");
+    this.#removal = new FilterRemoval({ ...own, findOwner, onChanged, onEnded });
     this.#sweeper = new SessionSweeper({ ...own, signal, onEnded: (groupId, id) => this.#forget(groupId, id) });
     this.#ended = new EndedConnections({ ...own, writers: this.writers, sweeper: this.#sweeper, signal });
     const retainedReads = new RetainedReads({ ...parts, store: parts.storeWithoutDropped });
-    this.#retainedReads = retainedReads;
+    this.#ofEach = { retainedReads, filterOwners };
     const toShareParts = (id: GroupId): ReaderParts => ({ ...parts.toSessionParts(id, () => true), retainedReads });
     const ofShares = { ...parts, signal, toShareParts };
     this.#shares = new Map(groupIds.map((id) => [id, new Shares(id, ofShares)]));
@@ -273,7 +275,7 @@ export class Sessions implements Readers {
     claimed: SessionGranted,
   ): Session {
     const mayReceiveAll = this.#parts.access.receiverFor(principal, group.id);
-    const own = { retainedReads: this.#retainedReads, shares: this.#sharesOf(group.id), mayReceiveAll };
+    const own = { ...this.#ofEach, shares: this.#sharesOf(group.id), mayReceiveAll };
     const parts = toSessionParts(this.#parts.toSessionParts(group.id, mayReceiveAll), own);
     const resumed = claimed.status === "resumed" ? claimed.current : undefined;
     const stored = storedOf(claimed);
