@@ -126,6 +126,24 @@ it("drops lines beyond 1 MiB while the file cannot be written, reports that, and
   expect(lines.length - 1 + (last?.count ?? 0)).toBe(given);
 });
 
+it("logs at the stop how many lines it could not write", async () => {
+  const clock = new VirtualClock();
+  const path = join(folder, "gone", "audit.log");
+  mkdirSync(join(folder, "gone"));
+  const logged: unknown[] = [];
+  const error = (message: string, fields?: unknown): void => void logged.push([message, fields]);
+  const log = new FileAuditLog(path, { clock, logger: { ...silentLogger, error } });
+  await log.start();
+  renameSync(join(folder, "gone"), join(folder, "away"));
+  const given = Math.ceil(2 ** 20 / text.length) + 500;
+  for (let index = 0; index < given; index += 1) log.write(line);
+  const stopped = log.stop(1_500);
+  await expect.poll(() => log.findTrouble()).toMatch(/ENOENT/);
+  await clock.advance(1_500);
+  await stopped;
+  expect(logged).toEqual([["audit lines lost at the stop", { auditLog: path, lines: given }]]);
+});
+
 it("stops within graceMs while nobody reads the named pipe", async () => {
   const path = join(folder, "pipe");
   execFileSync("mkfifo", [path]);

@@ -19,7 +19,7 @@ const tryAgainMs = 1_000;
 export interface OpenAuditLog extends AuditLog {
   /** @throws Error that says why the log cannot be opened. */
   start(): Promise<void>;
-  /** Writes the waiting lines, for at most `graceMs`. */
+  /** Writes the waiting lines, for at most `graceMs`. Logs how many lines are lost. */
   stop(graceMs: number): Promise<void>;
 }
 
@@ -87,6 +87,8 @@ export class FileAuditLog implements OpenAuditLog {
     const cancel = this.#options.clock.after(graceMs, () => this.#stopping.abort());
     await this.#running;
     cancel();
+    const lines = this.#lost + linesIn(Buffer.concat(this.#waiting));
+    if (lines > 0) this.#options.logger.error("audit lines lost at the stop", { auditLog: this.#path, lines });
     await this.#file.close();
   }
 
@@ -130,6 +132,10 @@ export class FileAuditLog implements OpenAuditLog {
     this.#lost = 0;
     if (count > 0) this.write(toLeftOut(count, this.#options.clock.now()));
   }
+}
+
+function linesIn(bytes: Buffer): number {
+  return bytes.toString("latin1").split("\n").length - 1;
 }
 
 /** Writes audit lines to the standard output, among the lines of the broker's log. `stop` does not wait for lines that the output still holds. */
