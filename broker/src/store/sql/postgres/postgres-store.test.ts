@@ -4,6 +4,7 @@ import { parseTopicFilter } from "../../../domain/topic-filter.ts";
 import { silentLogger } from "../../../lib/logger.ts";
 import { testGroupRecords } from "../../../ports/group-records.contract.ts";
 import { testJournal } from "../../../ports/journal.contract.ts";
+import { letterOf } from "../../../ports/store-dead-letters.contract.ts";
 import { testPublishKeys } from "../../../ports/publish-keys.contract.ts";
 import { testSecretRows } from "../../../ports/secret-rows.contract.ts";
 import { testStore } from "../../../ports/store.contract.ts";
@@ -91,6 +92,23 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
     expect(commits).toEqual([{ setting: "off" }, { setting: "on" }]);
   });
 
+  it("writes the progress of 1,001 subscriptions in two statements, and their dead letters with them", async () => {
+    const url = await server.createSchema();
+    const store = createPostgresStore({ url });
+    onTestFinished(async () => store.stop());
+    await store.start();
+    const subscriptions = Array.from({ length: 1_001 }, (_, number) => subscriptionOf(number));
+    await Promise.all(subscriptions.map(async (subscription) => store.insertSubscription(subscription, 0)));
+    await server.query(recordStatements("subscriptions"), [], url);
+    const cursor = toPosition(2_000, 0);
+    const rows = subscriptions.map((one, number) => ({ ...one, cursor, skipped: [letterOf(number, cursor)] }));
+    expect(await store.saveProgress(rows)).toEqual([]);
+    const statements = await server.query("select rows from statements order by number", [], url);
+    expect(statements).toEqual([{ rows: "1000" }, { rows: "1" }]);
+    expect(await server.query("select count(*) from dead_letters", [], url)).toEqual([{ count: "1001" }]);
+    expect(new Set((await store.listSubscriptions()).map(({ cursor }) => cursor))).toEqual(new Set([cursor]));
+  });
+
   // Otherwise, after a crash of the server, another member could get the same event, or a member could have an event that it never gets.
   it("waits for the disk when a member takes events from a share, and when a take is undone", async () => {
     const url = await schemas.take();
@@ -173,6 +191,16 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
     });
   });
 });
+
+/** Records the number of rows that each statement updates. */
+const recordStatements = (table: string): string => `
+  create table statements (number bigserial, rows bigint);
+  create function record_statement() returns trigger language plpgsql as $$ begin
+    insert into statements (rows) select count(*) from changed;
+    return null;
+  end $$;
+  create trigger recorded after update on ${table} referencing new table as changed for each statement
+    execute function record_statement()`;
 
 /** Records `synchronous_commit` for each update of a row. */
 const recordCommits = (table: string): string => `
