@@ -27,3 +27,12 @@ export interface ChainProof {
   /** RLP of the block header. */
   readonly header: Uint8Array;
 }
+
+/** The cause of 200206 for a block whose receipts are too long to prove its events. It says nothing of damage. */
+export class ReceiptsTooLong extends Error {
+  override readonly name = "ReceiptsTooLong";
+
+  constructor(bytesMax: number) {
+    super(`its receipts are longer than ${bytesMax} bytes`);
+  }
+}

@@ -6,7 +6,7 @@ import type { TopicName } from "../../domain/topic-name.ts";
 import type { Hash } from "../../domain/topic.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { BlockState } from "../../ports/chain-check.ts";
-import type { ChainProof, ProofPlace } from "../../ports/chain-proof.ts";
+import { type ChainProof, type ProofPlace, ReceiptsTooLong } from "../../ports/chain-proof.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Group } from "../group.ts";
@@ -87,12 +87,15 @@ export class ProofQuery {
     }
   }
 
-  /** Gets the proof from the chain. If that fails and the chain's file is here, inspects the block, and tries once more unless the block stays damaged. */
+  /**
+   * Gets the proof from the chain. If that fails and the chain's file is here, inspects the block, and tries once more unless the block stays damaged. Does not
+   * inspect a block that is only too long: the chain makes no block meanwhile.
+   */
   async #findProof(group: Group, place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {
     try {
       return await group.ledger.findProof(place, signal);
     } catch (error) {
-      if (!isBrokerError(error, "proofUnavailable")) throw error;
+      if (!isBrokerError(error, "proofUnavailable") || error.cause instanceof ReceiptsTooLong) throw error;
       const state = await this.#options.inspectBlock(group, place.blockNumber);
       if (state === undefined) throw error;
       // If the block is intact now, another call may have repaired it since the first try.

@@ -2,6 +2,7 @@ import { defaultGroupId } from "../../domain/group-id.ts";
 import { createMemoryLedger } from "../../ledger/memory/memory-ledger.ts";
 import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
 import { type Logger, silentLogger } from "../../lib/logger.ts";
+import type { ChainCheck } from "../../ports/chain-check.ts";
 import type { Ledger, LedgerLimits } from "../../ports/ledger.ts";
 import { type Metrics, noMetrics } from "../../ports/metrics.ts";
 import type { Store } from "../../ports/store.ts";
@@ -24,6 +25,9 @@ export interface TestEngineOptions {
   readonly limits?: Partial<EngineLimits>;
   /** Replaces the ledger's append. */
   readonly append?: Ledger["append"];
+  /** Replaces the ledger's findProof. */
+  readonly findProof?: Ledger["findProof"];
+  readonly chainCheck?: ChainCheck;
   readonly ledgerLimits?: LedgerLimits;
   readonly hasCoordinator?: boolean;
   /** Allows reorgs of the chain; a block is final with this many blocks on top. */
@@ -141,7 +145,10 @@ export class TestEngine {
       this.hashesAsked.push(blockNumber);
       return findBlockHash(blockNumber, signal);
     };
-    if (this.#options.append !== undefined) ledger.append = this.#options.append;
+    const { append, findProof, chainCheck } = this.#options;
+    if (append !== undefined) ledger.append = append;
+    if (findProof !== undefined) ledger.findProof = findProof;
+    if (chainCheck !== undefined) Object.assign(ledger, { chainCheck });
     this.readFromLedger = ledger.readCommitted.bind(ledger);
     ledger.readCommitted = (places, signal) => (this.readCommitted ?? this.readFromLedger)(places, signal);
     const readBlock = ledger.readBlock.bind(ledger);

@@ -2,6 +2,7 @@ import { toQuantity } from "@stele/eth/node";
 import type { Hash } from "../../../domain/topic.ts";
 import { chunksOf } from "../../../lib/chunks.ts";
 import { untilAborted } from "../../../lib/until-aborted.ts";
+import { ReceiptsTooLong } from "../../../ports/chain-proof.ts";
 import { EndpointError } from "../endpoint/endpoint-error.ts";
 import type { EvmProvider } from "../endpoint/rpc.ts";
 import type { RpcLog } from "../endpoint/rpc-log.ts";
@@ -17,17 +18,9 @@ export type RpcBlock = RpcObject & { readonly transactions: readonly Hash[] };
 /** Upper bound on concurrent requests for single receipts of a block. */
 const receiptsUnderWayMax = 16;
 /** Upper bound on the receipts of a block that is proven, in bytes of JSON; a stranger can make them as long as the block's gas allows. */
-const receiptsBytesMax = 16_777_216;
+export const receiptsBytesMax = 16_777_216;
 /** JSON of a log without its data, in bytes. */
 const logBytes = 600;
-
-export class ReceiptsTooLong extends Error {
-  override readonly name = "ReceiptsTooLong";
-
-  constructor() {
-    super(`its receipts are longer than ${receiptsBytesMax} bytes`);
-  }
-}
 
 /** Reads whole blocks from an endpoint. Each method throws RpcFailure if a request fails. */
 export class BlockRpc {
@@ -61,7 +54,7 @@ export class BlockRpc {
       const receipts = await this.#ask("eth_getBlockReceipts", block["number"]);
       return Array.isArray(receipts) && receipts.length === block.transactions.length ? receipts : undefined;
     } catch (error) {
-      if (isTooLong(error)) throw new ReceiptsTooLong();
+      if (isTooLong(error)) throw new ReceiptsTooLong(receiptsBytesMax);
       if (error instanceof RpcFailure && isUnanswered(error)) throw error;
       return undefined;
     }
@@ -80,7 +73,7 @@ export class BlockRpc {
     try {
       return await this.#ask("eth_getTransactionReceipt", hash);
     } catch (error) {
-      throw isTooLong(error) ? new ReceiptsTooLong() : error;
+      throw isTooLong(error) ? new ReceiptsTooLong(receiptsBytesMax) : error;
     }
   }
 
@@ -108,7 +101,7 @@ function assertSize(receipts: readonly unknown[]): void {
     if (!isReceipt(receipt)) continue;
     for (const log of receipt.logs) bytes += logBytes + dataLengthOf(log);
   }
-  if (bytes > receiptsBytesMax) throw new ReceiptsTooLong();
+  if (bytes > receiptsBytesMax) throw new ReceiptsTooLong(receiptsBytesMax);
 }
 
 /** 0 for a malformed log, which makes no proof. */

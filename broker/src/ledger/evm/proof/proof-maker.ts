@@ -2,10 +2,10 @@ import { BrokerError, merklePath } from "@stele/wire";
 import type { Address } from "../../../domain/topic.ts";
 import { Semaphore } from "../../../lib/semaphore.ts";
 import { untilAborted } from "../../../lib/until-aborted.ts";
-import type { ChainProof, ProofPlace } from "../../../ports/chain-proof.ts";
-import type { EvmProvider } from "../endpoint/rpc.ts";
+import { type ChainProof, type ProofPlace, ReceiptsTooLong } from "../../../ports/chain-proof.ts";
+import { type EvmProvider, isEmbedded } from "../endpoint/rpc.ts";
 import { isUnanswered, RpcFailure } from "../endpoint/rpc-failure.ts";
-import { BlockRpc, ReceiptsTooLong, type RpcBlock, type RpcReceipt } from "./block-rpc.ts";
+import { BlockRpc, receiptsBytesMax, type RpcBlock, type RpcReceipt } from "./block-rpc.ts";
 import { findHeader } from "./header-rlp.ts";
 import { ProvenBlock, unavailable } from "./proven-block.ts";
 import { ProvenBlocks } from "./proven-blocks.ts";
@@ -22,6 +22,7 @@ export class ProofMaker {
   readonly #provider: EvmProvider;
   readonly #registry: Address;
   readonly #turns = new Semaphore(blocksAtOnce);
+  /** Hashes of blocks. Of the embedded chain, their numbers: it has no reorgs, and makes no block while it reads one for its hash. */
   readonly #tooLong = new Set<unknown>();
   readonly #blocks = new ProvenBlocks((number) => this.#read(number));
 
@@ -36,6 +37,7 @@ export class ProofMaker {
    */
   async make(place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {
     const { blockNumber, blockHash } = place;
+    if (this.#tooLong.has(blockNumber)) throw beyondProof(blockNumber, new ReceiptsTooLong(receiptsBytesMax));
     const block = await untilAborted(this.#blocks.get(blockNumber, blockHash), signal);
     if (block === undefined) throw new BrokerError("chainUnreachable", { details: "no answer in time" });
     if (blockHash !== undefined && block.hash !== blockHash) {
@@ -56,7 +58,7 @@ export class ProofMaker {
       if (block === undefined) throw new BrokerError("busy", { details: "other proofs are being made" });
       return block;
     } catch (error) {
-      if (error instanceof ReceiptsTooLong) throw unavailable(`block ${blockNumber}: ${error.message}`, error);
+      if (error instanceof ReceiptsTooLong) throw beyondProof(blockNumber, error);
       if (!(error instanceof RpcFailure)) throw error;
       if (isUnanswered(error)) throw new BrokerError("chainUnreachable", { cause: error });
       throw unavailable(`the chain's endpoint refused block ${blockNumber}`, error);
@@ -68,26 +70,30 @@ export class ProofMaker {
     if (block === undefined) throw unavailable(`the chain's endpoint does not have block ${blockNumber}`);
     const header = findHeader(block);
     if (header === undefined) throw unavailable(`the header of block ${blockNumber} does not hash to the block's hash`);
-    const receipts = await this.#findReceipts(block, rpc);
+    const receipts = await this.#findReceipts(blockNumber, block, rpc);
     if (receipts === undefined)
       throw unavailable(`the chain's endpoint no longer has the receipts of block ${blockNumber}`);
     return new ProvenBlock(blockNumber, { block, header, receipts, registry: this.#registry });
   }
 
-  async #findReceipts(block: RpcBlock, rpc: BlockRpc): Promise<readonly RpcReceipt[] | undefined> {
-    const { hash } = block;
-    if (this.#tooLong.has(hash)) throw new ReceiptsTooLong();
+  async #findReceipts(blockNumber: number, block: RpcBlock, rpc: BlockRpc): Promise<readonly RpcReceipt[] | undefined> {
+    const key = isEmbedded(this.#provider) ? blockNumber : block["hash"];
+    if (this.#tooLong.has(key)) throw new ReceiptsTooLong(receiptsBytesMax);
     try {
       return await rpc.findReceipts(block);
     } catch (error) {
-      if (error instanceof ReceiptsTooLong) this.#remember(hash);
+      if (error instanceof ReceiptsTooLong) this.#remember(key);
       throw error;
     }
   }
 
-  #remember(hash: unknown): void {
-    this.#tooLong.add(hash);
+  #remember(block: unknown): void {
+    this.#tooLong.add(block);
     const [oldest] = this.#tooLong;
     if (this.#tooLong.size > tooLongMax) this.#tooLong.delete(oldest);
   }
+}
+
+function beyondProof(blockNumber: number, error: ReceiptsTooLong): BrokerError {
+  return unavailable(`block ${blockNumber}: ${error.message}`, error);
 }
