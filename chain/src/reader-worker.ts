@@ -54,11 +54,27 @@ class Reader {
   #read(method: string, params: unknown): Promise<string> {
     return this.#parts.database.readSnapshot(async () => {
       const context = { chain: new ChainSnapshot(this.#parts), simulator: this.#simulator };
-      const json = JSON.stringify((await dispatchRead(context, { method, params })) ?? null);
-      if (Buffer.byteLength(json) <= READER_ANSWER_BYTES_MAX) return json;
-      throw new ProviderRpcError(RPC_ERROR_CODES.responseTooLarge, "response too large");
+      const answer = (await dispatchRead(context, { method, params })) ?? null;
+      // V8 ends the whole process if this thread's memory has no room for a text of many megabytes.
+      if (charactersIn(answer) > READER_ANSWER_BYTES_MAX) throw tooLarge();
+      const json = JSON.stringify(answer);
+      if (Buffer.byteLength(json) > READER_ANSWER_BYTES_MAX) throw tooLarge();
+      return json;
     });
   }
+}
+
+/** The characters of all texts in an answer, without its names and numbers: its JSON is longer. */
+function charactersIn(answer: unknown): number {
+  if (typeof answer === "string") return answer.length;
+  if (typeof answer !== "object" || answer === null) return 0;
+  let characters = 0;
+  for (const part of Object.values(answer)) characters += charactersIn(part);
+  return characters;
+}
+
+function tooLarge(): ProviderRpcError {
+  return new ProviderRpcError(RPC_ERROR_CODES.responseTooLarge, "response too large");
 }
 
 const data = workerData as ReaderData; // The owner starts this file with nothing else.

@@ -216,6 +216,17 @@ describe("SnapshotReader", () => {
     await expect(run(chain, returnZeros)).rejects.toMatchObject({ code: -32003, message: "response too large" });
   });
 
+  it("refuses the logs and the receipts of a block that are several times as long as an answer may be", async () => {
+    await using chain = await start({ callTimeMsMax: 60_000 });
+    for (const nonce of [0, 1]) await makeLogs(chain, nonce, 7 + nonce);
+    const refusal = { code: -32003, message: "response too large" };
+    for (const block of ["0x1", "0x2"]) {
+      await expect(read(chain, "eth_getLogs", { fromBlock: block, toBlock: block })).rejects.toMatchObject(refusal);
+      await expect(read(chain, "eth_getBlockReceipts", block)).rejects.toMatchObject(refusal);
+    }
+    expect(await read(chain, "eth_blockNumber")).toBe("0x2");
+  });
+
   it("tells a search for logs that finds too much, or takes too long, to search fewer blocks", async () => {
     const search = { fromBlock: "0x0" };
     {
