@@ -54,8 +54,8 @@ export function toHexText(value: unknown, place: string): Hex {
 export function toData(value: unknown, place: string): Uint8Array {
   const text = toHexText(value, place);
   const bytes = fromHex(text);
-  // Decoding ends at the first pair that is not hex digits.
-  if (bytes.length * 2 !== text.length - 2) throw notHex(place);
+  // Decoding ends at the first pair that is not hex digits, but reads only the lower byte of a character: it takes U+0161 for an "a".
+  if (bytes.length * 2 !== text.length - 2 || Buffer.byteLength(text) !== text.length) throw notHex(place);
   return bytes;
 }
 

@@ -73,6 +73,8 @@ describe.each(BACKENDS)("refusals: $name", ({ start, hasPool }) => {
   it("refuses unknown methods and bad parameters", async () => {
     expect(await yardstick.error("eth_nonsense")).toMatchObject({ code: -32601 });
     expect(await yardstick.error("eth_getBalance", "0x1234", "latest")).toMatchObject({ code: -32602 });
+    const likeHex = `0x${"\u0161".repeat(40)}`; // The lower byte of each character is an "a".
+    expect(await yardstick.error("eth_getBalance", likeHex, "latest")).toMatchObject({ code: -32602 });
     expect(await yardstick.error("eth_getBalance")).toMatchObject({ code: -32602 });
     expect(await yardstick.error("eth_getBlockByNumber", "nonsense", false)).toMatchObject({ code: -32602 });
     expect(await yardstick.error("eth_call", "nonsense", "latest")).toMatchObject({ code: -32602 });
