@@ -198,6 +198,16 @@ describe("SnapshotReader", () => {
     await expect(run(chain, `${longest}00`)).rejects.toMatchObject({ code: -32602 });
   });
 
+  it("refuses a call whose overrides leave an account empty that has storage", async () => {
+    await using chain = await start();
+    const block = await makeBlockOf(chain, { nonce: 0, gas: 100_000n, data: "0x600160005500" }); // PUSH1 1, PUSH1 0, SSTORE, STOP
+    const [receipt] = (await read(chain, "eth_getBlockReceipts", block)) as { contractAddress: Hex }[];
+    const to = receipt?.contractAddress ?? SINK;
+    expect(await read(chain, "eth_call", { to }, "latest", { [to]: { balance: "0x1" } })).toBe("0x");
+    const call = read(chain, "eth_call", { to }, "latest", { [to]: { nonce: "0x0" } });
+    await expect(call).rejects.toMatchObject({ code: -32000, message: expect.stringMatching(/has storage/) });
+  });
+
   it.each(["eth_call", "eth_estimateGas"])(
     "refuses block overrides of %s, which would have no effect",
     async (method) => {

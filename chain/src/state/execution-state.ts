@@ -2,6 +2,7 @@ import type { AccountFields, StateManagerInterface } from "@ethereumjs/common";
 import { Account, type Address } from "@ethereumjs/util";
 import { emptyBytes, emptyTrieRoot, isSameBytes, trimZeros, toLatin1 } from "@stele/eth/node";
 import { rememberedKeccak } from "../lib/remembered-keccak.ts";
+import { serverError } from "../rpc-error.ts";
 import type { StateView } from "./state-view.ts";
 
 /** Changes by an execution, by address and slot as latin1 strings. `accounts` also has those that were only read; undefined means missing or deleted. */
@@ -142,11 +143,14 @@ export class ExecutionState implements StateManagerInterface {
     return Promise.resolve();
   }
 
-  /** Clears the storage of an account. Only accounts created in this transaction are ever cleared (EIP-6780), so the view has no slots of them. */
+  /**
+   * Clears the storage of an account. Only accounts created in this transaction are ever cleared (EIP-6780), so the view has no slots of them.
+   * @throws ProviderRpcError for another account, which only the overrides of a call can leave empty.
+   */
   clearStorage(address: Address): Promise<void> {
     const account = this.#loadAccount(address.bytes);
     if (account !== undefined && !isSameBytes(account.storageRoot, emptyTrieRoot)) {
-      throw new Error("The storage of an account from an earlier block cannot be cleared.");
+      throw serverError("the state overrides leave an account empty that has storage");
     }
     const slots = this.#storage.get(toLatin1(address.bytes));
     for (const slot of slots?.keys() ?? []) this.#write(slots ?? new Map(), slot, emptyBytes);
