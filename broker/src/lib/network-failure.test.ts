@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isBeforeConnection } from "./network-failure.ts";
+import { isBeforeConnection, isPlainText } from "./network-failure.ts";
 
 test.each([
   [{ code: "EHOSTUNREACH", syscall: "connect" }, true],
@@ -16,4 +16,14 @@ test.each([
   [{ code: "UND_ERR_SOCKET" }, false],
 ])("isBeforeConnection returns for an error with %j: %j", (fields, isBefore) => {
   expect(isBeforeConnection(Object.assign(new Error("failed"), fields))).toBe(isBefore);
+});
+
+// Which of the first two comes depends on the version of Node.js.
+test.each([
+  ["ERR_SSL_WRONG_VERSION_NUMBER", true],
+  ["ERR_SSL_PACKET_LENGTH_TOO_LONG", true],
+  ["ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE", false],
+  [undefined, false],
+])("isPlainText returns for the code %s: %j", (code, isPlain) => {
+  expect(isPlainText(code)).toBe(isPlain);
 });

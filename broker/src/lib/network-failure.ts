@@ -58,6 +58,11 @@ export function tlsCodeOf(error: unknown): string | undefined {
   return code !== undefined && isTls(code) ? code : undefined;
 }
 
+/** Whether the other side answered the first bytes of TLS in plain text. Some versions of Node.js, such as 22.20, give the second code. */
+export function isPlainText(tlsCode: string | undefined): boolean {
+  return tlsCode === "ERR_SSL_WRONG_VERSION_NUMBER" || tlsCode === "ERR_SSL_PACKET_LENGTH_TOO_LONG";
+}
+
 /** Whether `fetch` did not try, because the Fetch standard (section 2.9) blocks the port, such as 6000 or 10080. undici sets no code on its error. */
 export function isBlockedPort(cause: unknown): boolean {
   return cause instanceof Error && cause.message === "bad port";

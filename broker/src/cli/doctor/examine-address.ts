@@ -1,4 +1,11 @@
-import { isBeforeConnection, isBlockedPort, isNotHttp, notHttp, tlsCodeOf } from "../../lib/network-failure.ts";
+import {
+  isBeforeConnection,
+  isBlockedPort,
+  isNotHttp,
+  isPlainText,
+  notHttp,
+  tlsCodeOf,
+} from "../../lib/network-failure.ts";
 import { withoutPassword } from "../http-url.ts";
 import type { Finding } from "./finding.ts";
 
@@ -51,7 +58,7 @@ function adviceFor(cause: unknown, isSecured: boolean): string {
   if (isBlockedPort(cause))
     return "programs that call by fetch connect to no such port: start the broker with another --port";
   const tlsCode = tlsCodeOf(cause);
-  if (tlsCode === "ERR_SSL_WRONG_VERSION_NUMBER")
+  if (isPlainText(tlsCode))
     return "something listens there, but does not speak TLS; write http if the broker does not (httpTlsCertificateFile)";
   if (tlsCode !== undefined && !tlsCode.startsWith("ERR_SSL_"))
     return "if a private authority signed the broker's certificate, name the file with the authority's certificate by NODE_EXTRA_CA_CERTS; else call the broker by a name of the certificate, or renew it";
