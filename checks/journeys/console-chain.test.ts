@@ -47,6 +47,18 @@ describe.runIf(canRunChromium)("the console of a chain with other writers and re
     await page.context().close();
   });
 
+  it("the console shows the events of a batch even if the broker cannot give the event before it", async () => {
+    await client.open("x/b");
+    for (const content of ["before the batch", "in the batch"]) await client.publish("x/b", content);
+    const page = await browser.open(`${broker.url}/console/chain`);
+    await page.route(/\/events\?.*cursor=/, (route) =>
+      route.fulfill({ status: 500, json: { code: 200208, detail: "damaged" } }),
+    );
+    await page.getByText(/^x\/b: event 2/).click();
+    await page.getByRole("link", { name: /in the batch/ }).waitFor();
+    await page.context().close();
+  });
+
   it("the console verifies a proof with the block hash of a node that the operator names, and says that it relies on that node", async () => {
     const { eventId } = await client.publish("x/a", "to prove");
     const page = await browser.open(`${broker.url}/console/events/${eventId}/proof`);

@@ -91,9 +91,10 @@ function BatchEvents({ groupId, batch: { topic, firstSequence, count, firstEvent
     ...askAgain,
     queryKey: ["chain", "batch", groupId, firstEventId],
     queryFn: async ({ signal }) => {
-      const before = firstSequence + shown;
+      // Without `from`, the client would read on below the batch, where the broker may have to ask the chain for an event, or fail to get it.
+      const range = { from: firstSequence, before: firstSequence + shown };
       return (
-        await take(stele.admin.events(topic, { groupId, before, limit: shown, signal }), shown)
+        await take(stele.admin.events(topic, { groupId, ...range, limit: shown, signal }), shown)
       ).items.toReversed();
     },
     staleTime: Number.POSITIVE_INFINITY,
