@@ -83,6 +83,22 @@ describe.runIf(canRunChromium)(
       await page.context().close();
     });
 
+    it("the header of the console covers no element that Shift+Tab reaches", async () => {
+      await world.client.publish("known", "so that the broker is not empty");
+      const page = await open("");
+      await page.getByRole("link", { name: "Open the tail" }).waitFor();
+      await page.getByRole("button", { name: "Copy as curl" }).focus();
+      const header = (await page.getByRole("banner").boundingBox())?.height ?? 0;
+      const focused = page.locator("main :focus");
+      const tops: number[] = [];
+      for (; (await focused.count()) > 0; await page.keyboard.press("Shift+Tab")) {
+        tops.push((await focused.boundingBox())?.y ?? 0);
+      }
+      expect(tops.length).toBeGreaterThan(5);
+      expect(Math.min(...tops)).toBeGreaterThanOrEqual(header);
+      await page.context().close();
+    });
+
     it("the console moves the focus to the heading of a view whose link or palette is gone", async () => {
       await world.client.open("linked");
       const { eventId } = await world.client.publish("linked", "a line");
