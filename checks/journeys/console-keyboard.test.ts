@@ -99,6 +99,29 @@ describe.runIf(canRunChromium)(
       await page.context().close();
     });
 
+    it("the console opens a view at its top, and Back returns to the place where the user was", async () => {
+      const page = await open("cluster");
+      await page.setViewportSize({ width: 390, height: 400 });
+      const scrolled = (): Promise<unknown> => page.evaluate("scrollY");
+      const visit = async (name: string, text: string): Promise<void> => {
+        await page.getByRole("link", { name, exact: true }).press("Enter");
+        await page.getByText(text, { exact: true }).waitFor();
+      };
+      await page.getByText("Ready", { exact: true }).waitFor();
+      for (const [name, text] of [
+        ["Overview", "Ready: the broker takes and delivers events."],
+        ["Cluster", "Ready"],
+      ] as const) {
+        await page.evaluate("scrollTo(0, 300)");
+        expect(await scrolled()).toBe(300);
+        await visit(name, text);
+        expect(await scrolled()).toBe(0);
+      }
+      await page.goBack();
+      await untilHolds(async () => expect(await scrolled()).toBe(300));
+      await page.context().close();
+    });
+
     it("the console moves the focus to the heading of a view whose link or palette is gone", async () => {
       await world.client.open("linked");
       const { eventId } = await world.client.publish("linked", "a line");

@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { lazy, type ReactNode, Suspense, useEffect, useRef } from "react";
-import { Link, Route, Router, Switch, useLocation } from "wouter";
+import { type AroundNavHandler, Link, Route, Router, Switch, useLocation } from "wouter";
 import { useSearch } from "wouter/use-browser-location";
 import { consolePath, logIns, logOutAddress } from "./broker/addresses.ts";
 import { isDenied } from "./broker/describe-error.ts";
@@ -30,7 +30,7 @@ export function App(): ReactNode {
   useGrantedRights();
   return (
     // oxlint-disable-next-line react/hooks -- The router calls the hook.
-    <Router base={consolePath} searchHook={useRawSearch}>
+    <Router base={consolePath} searchHook={useRawSearch} aroundNav={openAtTop}>
       <Header />
       <Views />
       <KeyDialog />
@@ -84,6 +84,12 @@ function Views(): ReactNode {
 function useRawSearch(): string {
   return useSearch().replaceAll("%", "%25");
 }
+
+/** Opens a view at its top, also if the view before was scrolled. For Back, the browser itself restores the place. */
+const openAtTop: AroundNavHandler = (navigate, to, options) => {
+  navigate(to, options);
+  if (options?.replace !== true) scrollTo(0, 0);
+};
 
 /** When the key changes, drops all answers and asks again. It waits until the views have the client with the new key. */
 function useFreshAnswers(): void {
