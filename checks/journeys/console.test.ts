@@ -47,6 +47,9 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
       .click();
     await page.getByRole("heading", { name: /^Event [0-9a-f]{8}-1-\d+$/ }).waitFor();
     await page.getByText("Hello, chain!", { exact: true }).waitFor();
+    await page.getByRole("link", { name: "Overview" }).click();
+    await page.getByRole("region", { name: "Newest events" }).waitFor();
+    expect(await page.getByRole("region", { name: "First steps" }).count()).toBe(0);
     await page.context().close();
   });
 
