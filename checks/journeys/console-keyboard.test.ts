@@ -218,6 +218,18 @@ describe.runIf(canRunChromium)(
       await page.context().close();
     });
 
+    it("the console breaks the long key of an extension, so that it does not cover the value", async () => {
+      const key = `svc-${"k".repeat(60)}`;
+      await world.client.open("extended");
+      const { eventId } = await world.client.publish("extended", "x", { [key]: "the value" });
+      const page = await open(`events/${eventId}`);
+      const extensions = page.getByRole("region", { name: "Extensions" });
+      const value = await extensions.getByText("the value").boundingBox();
+      const width = await extensions.getByText(key).evaluate(({ scrollWidth }) => scrollWidth);
+      expect(width).toBeLessThan(value?.x ?? 0);
+      await page.context().close();
+    });
+
     it("the console shows the whole name of the current view in its header", async () => {
       const page = await open("cluster");
       await page.getByRole("heading", { name: "Cluster" }).waitFor();
