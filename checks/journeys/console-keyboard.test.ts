@@ -230,6 +230,20 @@ describe.runIf(canRunChromium)(
       await page.context().close();
     });
 
+    it("the console breaks a long topic in the title of a dialog, so that nobody has to scroll to read the text", async () => {
+      const topic = `contracts/0x${"1c".repeat(20)}`;
+      const receiver = await newReceiver();
+      await world.client.open(topic);
+      await world.client.subscribe({ topic, url: receiver.url });
+      const page = await open("subscriptions?prefix=contracts");
+      await unlock(page);
+      await page.getByRole("button", { name: `Pause ${topic}` }).click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByText(/^0 events wait/).waitFor();
+      expect(await dialog.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0);
+      await page.context().close();
+    });
+
     it("the console shows the whole name of the current view in its header", async () => {
       const page = await open("cluster");
       await page.getByRole("heading", { name: "Cluster" }).waitFor();
