@@ -75,6 +75,17 @@ describe.runIf(canRunChromium)(
       await page.context().close();
     });
 
+    it("the console has a screen reader say the state of a tail once, not again with each event", async () => {
+      await world.client.open("said");
+      const page = await open("tail?topic=said");
+      const status = page.getByRole("main").getByRole("status");
+      await status.getByText("Live", { exact: true }).waitFor();
+      await world.client.publish("said", "a line");
+      await page.getByText("Live · 1 event kept").waitFor();
+      expect(await status.textContent()).toBe("Live");
+      await page.context().close();
+    });
+
     it("the console leaves the focus at the top of a page that was loaded, so that Tab reaches its navigation", async () => {
       const page = await open("cluster");
       await untilHolds(async () => expect(await page.title()).toBe("Cluster · Stele"));

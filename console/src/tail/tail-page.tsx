@@ -105,8 +105,9 @@ function TailBar({ tail }: { readonly tail: LiveTail }): ReactNode {
       <button type="button" className="quiet" onClick={() => tail.clear()}>
         Clear
       </button>
-      <p role="status" className={`state state-${status.name}`}>
-        {describe(tail)} · {formatCounted(events.length, "event")} kept
+      <p className={`state state-${status.name}`}>
+        {/* Without the count: a screen reader would say it again with each event. */}
+        <span role="status">{describe(tail)}</span> · {formatCounted(events.length, "event")} kept
       </p>
       {status.name === "paused" && place !== undefined ? (
         <CopyButton text={toAddress(tail.query, place)} label="Copy link to this place" />
