@@ -1,5 +1,5 @@
 import { Stele } from "@stele/client";
-import type { Page } from "playwright-core";
+import type { Page, Route } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { privateKeyToAccount } from "viem/accounts";
 import { batchOf, Stranger } from "../faults/support/stranger.ts";
@@ -56,6 +56,26 @@ describe.runIf(canRunChromium)("the console of a chain with other writers and re
     );
     await page.getByText(/^x\/b: event 2/).click();
     await page.getByRole("link", { name: /in the batch/ }).waitFor();
+    await page.context().close();
+  });
+
+  it("the console reads the events of a batch again if a reorg put another transaction in its place", async () => {
+    await client.open("x/c");
+    await client.publish("x/c", "before the reorg");
+    const page = await browser.open(`${broker.url}/console/chain`);
+    const batch = page.getByText(/^x\/c: event 1/);
+    await batch.click();
+    await page.getByRole("link", { name: /before the reorg/ }).waitFor();
+    const other = `0x${"12".repeat(32)}`;
+    await page.route(/\/v1\/blocks\?/, (route) =>
+      replace(route, (text) => text.replaceAll(/(?<="transactionHash":")0x[0-9a-f]{64}/g, other)),
+    );
+    await page.route(/\/events\?/, (route) =>
+      replace(route, (text) => text.replace(toBase64("before the reorg"), toBase64("after the reorg"))),
+    );
+    await page.getByText(other).first().waitFor();
+    await batch.click();
+    await page.getByRole("link", { name: /after the reorg/ }).waitFor();
     await page.context().close();
   });
 
@@ -121,6 +141,16 @@ describe.runIf(canRunChromium)("the console of a chain with other writers and re
     expect(browser.faults.filter((fault) => !fault.startsWith(`request: ${anvil.url}`))).toEqual([]);
   });
 });
+
+/** Gives the page the broker's answer with a change. */
+async function replace(route: Route, change: (text: string) => string): Promise<void> {
+  const text = await (await route.fetch()).text();
+  await route.fulfill({ body: change(text), contentType: "application/json" });
+}
+
+function toBase64(text: string): string {
+  return Buffer.from(text).toString("base64");
+}
 
 function ready(page: Page): Promise<void> {
   return page.getByText("wrong-count").waitFor();

@@ -83,13 +83,15 @@ function BatchDetails({ groupId, batch }: BatchProps): ReactNode {
   );
 }
 
-function BatchEvents({ groupId, batch: { topic, firstSequence, count, firstEventId } }: BatchProps): ReactNode {
+function BatchEvents({ groupId, batch }: BatchProps): ReactNode {
+  const { topic, firstSequence, count, firstEventId, transactionHash } = batch;
   const stele = useStele();
   const isTailed = mayShow(useRights(), "subscribe");
   const shown = Math.min(count, eventsShown);
   const { data, failureReason } = useQuery({
     ...askAgain,
-    queryKey: ["chain", "batch", groupId, firstEventId],
+    // After a reorg, another transaction may have a batch with the same first eventId.
+    queryKey: ["chain", "batch", groupId, firstEventId, transactionHash],
     queryFn: async ({ signal }) => {
       // Without `from`, the client would read on below the batch, where the broker may have to ask the chain for an event, or fail to get it.
       const range = { from: firstSequence, before: firstSequence + shown };
