@@ -339,9 +339,9 @@ class PrometheusMetrics implements MetricsRegistry {
 
   eventsDropped(
     group: string,
-    measure: { readonly batches: number; readonly bytes: number; readonly block: number },
+    dropped: { readonly batches: number; readonly bytes: number; readonly block: number },
   ): void {
-    this.#retention.note(group, measure);
+    this.#retention.note(group, dropped);
   }
 
   reorganised(group: string, measure: { readonly events: number }): void {

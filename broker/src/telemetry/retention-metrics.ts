@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 
-/** Metrics of the events that the store has dropped from its copy. */
+/** Metrics of the copies of events that the store has dropped. */
 export function createRetentionMetrics(registry: Registry) {
   const common = { registers: [registry], labelNames: ["group"] as const };
   const batches = new Counter({
@@ -16,17 +16,17 @@ export function createRetentionMetrics(registry: Registry) {
   const block = new Gauge({
     ...common,
     name: "stele_dropped_block",
-    help: "Block up to which, as this process knows, the store has dropped its copies of events; the chain still has the events. 0 until it knows of any.",
+    help: "The store has dropped its copies of events up to this block; the chain still has the events. 0 until this process knows of a dropped copy.",
   });
   return {
     beginAtZero(group: string): void {
       for (const counter of [batches, bytes]) counter.inc({ group }, 0);
       block.set({ group }, 0);
     },
-    note(group: string, measure: { readonly batches: number; readonly bytes: number; readonly block: number }): void {
-      batches.inc({ group }, measure.batches);
-      bytes.inc({ group }, measure.bytes);
-      block.set({ group }, measure.block);
+    note(group: string, dropped: { readonly batches: number; readonly bytes: number; readonly block: number }): void {
+      batches.inc({ group }, dropped.batches);
+      bytes.inc({ group }, dropped.bytes);
+      block.set({ group }, dropped.block);
     },
   };
 }
