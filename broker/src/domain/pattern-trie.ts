@@ -1,19 +1,19 @@
 import { endOfLevel, type FilterPart, type TopicFilter, type TopicWalk, walkLevels } from "./topic-filter.ts";
 import type { TopicName } from "./topic-name.ts";
 
-/** One or more levels that patterns share: `start` to before `end` in `text`, which is a pattern that has or had these levels. */
+/** A run of levels of one or more patterns: the characters of `text` from `start` to before `end`. `text` is a pattern with this run, perhaps a removed one. */
 interface Branch extends FilterPart {
   text: string;
   end: number;
   /** The pattern that ends here; undefined if none does. */
   pattern: TopicFilter | undefined;
-  /** The branches below, by their first level; undefined for none. */
+  /** The branches below, by their first level; undefined if there are none. */
   below: Map<string, Branch> | undefined;
 }
 
 /** Limit for the work of one match. */
 export interface LevelBound {
-  /** Matching stops after this many levels of patterns. It may exceed the limit by fewer levels than the topic has. */
+  /** Matching compares no further branch after this many levels. The last branch may exceed the limit, by fewer levels than the topic has. */
   readonly levelsMax: number;
 }
 
@@ -30,13 +30,13 @@ interface Place {
 }
 
 /**
- * Filters with wildcards, found by topic name. Levels that no other pattern shares are one branch, so a pattern adds at most two branches, however
- * many levels it has. Adding and removing take time in proportion to the length of the pattern. Matches like `matchesFilter`.
+ * Finds the patterns that match a topic, by the rules of `matchesFilter`. A branch ends only where a pattern ends or patterns differ, so a pattern adds at most
+ * two branches, however many levels it has. Adding and removing take time in proportion to the length of the pattern.
  */
 export class PatternTrie {
   readonly #root: Branch = { text: "", start: 0, end: 0, pattern: undefined, below: undefined };
 
-  /** Adds a pattern, which must not be in the trie. */
+  /** Adds a pattern. The trie must not contain it already. */
   add(pattern: TopicFilter): void {
     let branch = this.#root;
     for (let start = 0; ; ) {
@@ -86,12 +86,12 @@ export class PatternTrie {
   #clear(branch: Branch, above: Branch): void {
     branch.pattern = undefined;
     if (branch.below !== undefined) {
-      joinOnly(branch);
+      joinWithOnlyBelow(branch);
       return;
     }
     above.below?.delete(levelAt(branch.text, branch.start));
     if (above.below?.size === 0) above.below = undefined;
-    if (above !== this.#root) joinOnly(above);
+    if (above !== this.#root) joinWithOnlyBelow(above);
   }
 }
 
@@ -117,7 +117,7 @@ function levelAt(text: string, start: number): string {
   return text.slice(start, endOfLevel(text, start));
 }
 
-/** Offset where the last level ends that the branch and the pattern share. The caller has compared all levels up to the branch's first. */
+/** Returns the offset at which the last level ends that the branch and the pattern share. They share all levels up to the branch's first. */
 function endOfShared({ text, start, end }: Branch, pattern: string): number {
   for (let from = start; ; ) {
     const to = endOfLevel(text, from);
@@ -136,8 +136,8 @@ function split(branch: Branch, at: number): void {
   branch.below = new Map([[levelAt(text, lower.start), lower]]);
 }
 
-/** Joins a branch with the only branch below it, unless a pattern ends at the branch or there are several below. */
-function joinOnly(branch: Branch): void {
+/** Joins a branch with the branch below it if there is only one, and no pattern ends between them. */
+function joinWithOnlyBelow(branch: Branch): void {
   const [lower, other] = branch.below?.values() ?? [];
   if (branch.pattern !== undefined || lower === undefined || other !== undefined) return;
   branch.text = lower.text;
