@@ -102,7 +102,7 @@ describe("a chain that has lost blocks", () => {
     replaceChain(earlier, path);
     writeFileSync(headFileOf(path), "accept\n");
     await run([2], path);
-    expect(readHeadFile(path)).toMatchObject({ status: "whole", number: 3n });
+    expect(readHeadFile(path)).toMatchObject({ status: "intact", number: 3n });
   });
 });
 
@@ -115,43 +115,43 @@ it("refuses another chain of the same length", async () => {
   await expectRefused(path, /another one than before, or damaged: the chain has 0x[0-9a-f]{64} as block 2.*Restore/);
 });
 
-describe("a chain without a whole head file", () => {
-  const spoilers: readonly (readonly [string, (path: string) => void])[] = [
+describe("a chain without an intact head file", () => {
+  const faults: readonly (readonly [string, (path: string) => void])[] = [
     ["missing", (path) => rmSync(headFileOf(path))],
     ["damaged", (path) => writeFileSync(headFileOf(path), "stele chain head 1\n")],
   ];
 
-  it.each(spoilers)("a chain whose head file is %s is refused if there is no index", async (status, spoil) => {
+  it.each(faults)("a chain whose head file is %s is refused if there is no index", async (status, cause) => {
     await run([0, 1]);
-    spoil(file);
+    cause(file);
     await expectRefused(file, new RegExp(`-head is ${status}, and there is no index.*Restore.*echo accept`));
   });
 
-  it.each(spoilers)(
+  it.each(faults)(
     "a chain whose head file is %s starts if there is an index, and writes the head file with the next block",
-    async (_, spoil) => {
+    async (_, cause) => {
       await run([0, 1]);
-      spoil(file);
+      cause(file);
       const chain = await start(file, false);
       await seal(chain, 2);
       const killed = keep("killed");
       await chain.stop();
-      expect(readHeadFile(killed)).toMatchObject({ status: "whole", number: 3n });
+      expect(readHeadFile(killed)).toMatchObject({ status: "intact", number: 3n });
     },
   );
 
-  it.each(spoilers)("a clean stop writes a whole head file if the head file was %s", async (_, spoil) => {
+  it.each(faults)("a clean stop writes an intact head file if the head file was %s", async (_, cause) => {
     await run([0, 1]);
-    spoil(file);
+    cause(file);
     await (await start(file, false)).stop();
-    expect(readHeadFile(file)).toMatchObject({ status: "whole", number: 2n });
+    expect(readHeadFile(file)).toMatchObject({ status: "intact", number: 2n });
   });
 
   it("a stop with keepsLog leaves a damaged head file as it is", async () => {
     await run([0, 1]);
-    writeFileSync(headFileOf(file), "spoilt");
+    writeFileSync(headFileOf(file), "damaged");
     await (await start(file, false)).stop(undefined, { keepsLog: true });
-    expect(readFileSync(headFileOf(file), "utf8")).toBe("spoilt");
+    expect(readFileSync(headFileOf(file), "utf8")).toBe("damaged");
   });
 
   it("a stop writes no head file beside another chain that has taken the place of the file", async () => {
@@ -162,7 +162,7 @@ describe("a chain without a whole head file", () => {
     rmSync(headFileOf(file)); // As in a restored folder.
     await chain.stop();
     expect(readHeadFile(file)).toEqual({ status: "missing" });
-    expect(readHeadFile(join(`${folder}-away`, name))).toMatchObject({ status: "whole" });
+    expect(readHeadFile(join(`${folder}-away`, name))).toMatchObject({ status: "intact" });
   });
 
   it("a chain with only block 0 has no head file, and starts again without one", async () => {

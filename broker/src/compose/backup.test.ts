@@ -170,8 +170,8 @@ describe("stele backup while no broker runs", () => {
       },
       /chain\.sqlite-wal is damaged at byte \d+.*delete nothing/,
     ],
-  ])("refuses a folder that %s, and leaves no backup", async (_, spoil, says) => {
-    spoil();
+  ])("refuses a folder that %s, and leaves no backup", async (_, damage, says) => {
+    damage();
     expect(await backUp()).toMatchObject({ exitCode: 1, output: "", problem: expect.stringMatching(says) });
     expect(existsSync(target)).toBe(false);
   });
@@ -231,7 +231,7 @@ it.each(["backup", "restore", "activate"] as const)("stele %s escapes a reason f
   });
 });
 
-it("stele restore escapes for a terminal the names of files in somebody's backup", async () => {
+it("stele restore escapes the names of the files of a backup in the output for a terminal, but not in JSON", async () => {
   const files = [{ name: "\u001b[2J\n.key", bytes: 0, sha256: createHash("sha256").digest("hex") }];
   mkdirSync(target, { recursive: true });
   writeFileSync(join(target, "\u001b[2J\n.key"), "");

@@ -121,7 +121,7 @@ describe.runIf(hasPostgres)(titleOf("two nodes with one databaseUrl"), () => {
   it("fail if the database reports that its data is damaged", async () => {
     await call(0, "/rest/open?topic=damaged");
     const { eventId } = (await call(0, "/rest/publish?topic=damaged&content=x")) as { eventId: string }; // As documented.
-    await spoilTable("batches");
+    await damageTable("batches");
     for (const node of [0, 1]) {
       await vi.waitFor(async () => {
         await textOf(node, `/rest/getEvent?eventId=${eventId}`);
@@ -132,7 +132,7 @@ describe.runIf(hasPostgres)(titleOf("two nodes with one databaseUrl"), () => {
   });
 
   /** Overwrites the first page of the table. */
-  async function spoilTable(table: string): Promise<void> {
+  async function damageTable(table: string): Promise<void> {
     const [found] = await postgres.query("select pg_relation_filepath($1) as path", [table]);
     await postgres.halt("fast");
     const file = openSync(join(postgres.folder, "data", String(found?.["path"])), "r+");

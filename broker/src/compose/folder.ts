@@ -111,7 +111,7 @@ export async function checkDataFolder(
 function describeHead(folder: DataFolder): string | undefined {
   const head = readHeadFile(chainFile(folder));
   const file = basename(headFileOf(chainFile(folder)));
-  if (head.status === "whole") return `${file} beside it knows that chain up to block ${head.number}`;
+  if (head.status === "intact") return `${file} beside it knows that chain up to block ${head.number}`;
   return head.status === "damaged" ? `${file} beside it is damaged, and was made for that chain` : undefined;
 }
 
@@ -122,7 +122,7 @@ function describeStore(folder: DataFolder, indexedTo: number): string {
 /** Warns of a damaged head file, and of a chain that an operator accepted. Without a store, the chain's own start refuses a damaged head file. */
 function warnOfHead(folder: DataFolder, logger: Logger): void {
   const { status } = readHeadFile(chainFile(folder));
-  if (status === "whole" || status === "missing") return;
+  if (status === "intact" || status === "missing") return;
   logger.warn(
     status === "damaged" ? "chain's head file damaged, the next block will write a new one" : "chain accepted as it is",
     {

@@ -64,13 +64,13 @@ it.each<[typeof runKeys, ...string[]]>([
 it.each([
   ["key", runKeys],
   ["role", runRoles],
-])("stele %s escapes a reason for a terminal", async (name, command) => {
+])("stele %s escapes the name of a missing folder in its error message", async (name, command) => {
   const outcome = await command(["list", "--data-dir", join(folder, "\u001b[2J\nmissing")], { env: {}, now });
   const problem = `stele ${name}: ${folder}/\\u{1b}[2J\\u{a}missing does not exist`;
   expect(outcome).toMatchObject({ exitCode: 1, problem: expect.stringContaining(problem) });
 });
 
-it("stele key list escapes for a terminal what another program wrote to the table", async () => {
+it("stele key list escapes the control characters in the texts of a key; a reader of its JSON gets the texts unchanged", async () => {
   const keys = createSqliteApiKeys(join(folder, "keys.sqlite"));
   await keys.start();
   const texts = { tenant: "a\ncme", principal: "sh\u009b2Jop", roles: ["\u001b[2J", "reader"] };
@@ -93,7 +93,7 @@ it("stele role list and show escape for a terminal the group that a rule names",
   expect(JSON.parse(output)).toEqual(rules);
 });
 
-it("describeRoles escapes for a terminal why it cannot read the roles of the store", async () => {
+it("describeRoles escapes its reason if it cannot read the roles of the store", async () => {
   const dataDir = join(folder, "\u001b[2J\ndamaged");
   mkdirSync(dataDir);
   writeFileSync(join(dataDir, "keys.sqlite"), "no database".repeat(1_000));

@@ -161,83 +161,89 @@ const chain = ["chain.sqlite", "chain.sqlite-wal", "chain.sqlite-shm"];
 const head = "chain.sqlite-head";
 
 interface Case {
-  readonly spoil?: () => void;
+  readonly damage?: () => void;
   readonly env?: () => Readonly<Record<string, string>>;
   readonly says: RegExp;
 }
 
 const anyEnd: Readonly<Record<string, Case>> = {
   "another chain id": { env: () => ({ STELE_CHAIN_ID: "77" }), says: /has chain id/ },
-  "another key": { spoil: () => writeFileSync(file("signer.key"), `${"07".repeat(32)}\n`), says: /for other accounts/ },
-  "no key": { spoil: () => remove("signer.key"), says: /signer\.key is missing/ },
-  "a spoilt key": { spoil: () => writeFileSync(file("signer.key"), "nonsense"), says: /signer\.key does not hold 32/ },
-  "a spoilt key of secrets": { spoil: () => writeFileSync(file("secrets.key"), "x"), says: /secrets\.key/ },
-  "no chain": { spoil: () => remove(...chain), says: /chain\.sqlite is missing/ },
-  "an older chain": { spoil: () => take("own-before", chain), says: /has lost blocks.*its head file.*Restore/ },
+  "another key": {
+    damage: () => writeFileSync(file("signer.key"), `${"07".repeat(32)}\n`),
+    says: /for other accounts/,
+  },
+  "no key": { damage: () => remove("signer.key"), says: /signer\.key is missing/ },
+  "a damaged key": {
+    damage: () => writeFileSync(file("signer.key"), "nonsense"),
+    says: /signer\.key does not hold 32/,
+  },
+  "a damaged key of secrets": { damage: () => writeFileSync(file("secrets.key"), "x"), says: /secrets\.key/ },
+  "no chain": { damage: () => remove(...chain), says: /chain\.sqlite is missing/ },
+  "an older chain": { damage: () => take("own-before", chain), says: /has lost blocks.*its head file.*Restore/ },
   "an older chain and head file": {
-    spoil: () => take("own-before", [...chain, head]),
+    damage: () => take("own-before", [...chain, head]),
     says: /index of group 1.*has lost blocks and is perhaps damaged.*docs\/backup\.md#repair/,
   },
   "an older chain, and no head file": {
-    spoil: () => {
+    damage: () => {
       take("own-before", chain);
       remove(head);
     },
     says: /index of group 1.*has lost blocks and is perhaps damaged.*docs\/backup\.md#repair/,
   },
   "an older chain, and an older store": {
-    spoil: () => take("own-before", [...chain, ...store]),
+    damage: () => take("own-before", [...chain, ...store]),
     says: /has lost blocks.*its head file.*Restore/,
   },
   "an older chain, and no store": {
-    spoil: () => {
+    damage: () => {
       take("own-before", chain);
       remove(...store);
     },
     says: /has lost blocks.*its head file.*Restore.*delete nothing/,
   },
   "an older chain, and neither store nor head file": {
-    spoil: () => {
+    damage: () => {
       take("own-before", chain);
       remove(...store, head);
     },
     says: /sqlite-head is missing, and there is no index.*Restore/,
   },
-  "a spoilt head file, and no store": {
-    spoil: () => {
+  "a damaged head file, and no store": {
+    damage: () => {
       flip(head, () => 30);
       remove(...store);
     },
     says: /sqlite-head is damaged, and there is no index.*Restore/,
   },
   "a damaged row of the index, and no head file": {
-    spoil: () => {
+    damage: () => {
       damageIndex();
       remove(head);
     },
     says: /store\.sqlite is damaged.*sqlite-head is missing.*Repair it with store\.sqlite of a backup/,
   },
   "neither chain nor store": {
-    spoil: () => remove(...chain, ...store),
+    damage: () => remove(...chain, ...store),
     says: /chain\.sqlite is missing or empty: chain\.sqlite-head beside it knows that chain up to block \d+.*Restore/,
   },
-  "neither chain nor store, and a spoilt head file": {
-    spoil: () => {
+  "neither chain nor store, and a damaged head file": {
+    damage: () => {
       flip(head, () => 30);
       remove(...chain, ...store);
     },
     says: /chain\.sqlite is missing or empty: chain\.sqlite-head beside it is damaged.*Restore/,
   },
   "the chain of another folder": {
-    spoil: () => take("other-stopped", [...chain, "signer.key"]),
+    damage: () => take("other-stopped", [...chain, "signer.key"]),
     says: /another one than before.*the chain has 0x.*delete nothing/,
   },
   "the chain of another folder, with its head file": {
-    spoil: () => take("other-stopped", [...chain, head, "signer.key"]),
+    damage: () => take("other-stopped", [...chain, head, "signer.key"]),
     says: /the chain has 0x.* there.*docs\/backup\.md#repair/,
   },
   "a store that is not a database": {
-    spoil: () => change("store.sqlite", (bytes) => void bytes.fill(7, 0, pageBytes)),
+    damage: () => change("store.sqlite", (bytes) => void bytes.fill(7, 0, pageBytes)),
     says: /store\.sqlite is/,
   },
   "a taken port for MQTT": {
@@ -249,38 +255,38 @@ const anyEnd: Readonly<Record<string, Case>> = {
 
 const killedOnly: Readonly<Record<string, Case>> = {
   "a flipped bit in the chain's log": {
-    spoil: () => flip("chain.sqlite-wal", placeOf("second-a")),
+    damage: () => flip("chain.sqlite-wal", placeOf("second-a")),
     says: /chain\.sqlite-wal is damaged at byte \d+.*delete nothing/,
   },
   "a flipped bit in the chain's log, and no store": {
-    spoil: () => {
+    damage: () => {
       flip("chain.sqlite-wal", placeOf("second-a"));
       remove(...store, "chain.sqlite-shm");
     },
     says: /chain\.sqlite-wal is damaged at byte \d+/,
   },
-  "a spoilt first page of the chain's log": {
-    spoil: () => change("chain.sqlite-wal", (bytes) => void bytes.fill(0, 0, pageBytes)),
+  "a damaged first page of the chain's log": {
+    damage: () => change("chain.sqlite-wal", (bytes) => void bytes.fill(0, 0, pageBytes)),
     says: /chain\.sqlite-wal is damaged at byte 0/,
   },
   "no header of the chain's log, which no checkpoint has copied": {
-    spoil: loseHeader,
+    damage: loseHeader,
     says: /chain\.sqlite-wal is damaged at byte 0/,
   },
   "a cut log of the chain": {
-    spoil: () => truncateSync(file("chain.sqlite-wal"), readFileSync(file("chain.sqlite-wal")).length / 2),
+    damage: () => truncateSync(file("chain.sqlite-wal"), readFileSync(file("chain.sqlite-wal")).length / 2),
     says: /chain\.sqlite-wal is damaged at byte \d+/,
   },
   "no log of the chain": {
-    spoil: () => remove("chain.sqlite-wal", "chain.sqlite-shm"),
+    damage: () => remove("chain.sqlite-wal", "chain.sqlite-shm"),
     says: /has lost blocks and is perhaps damaged/,
   },
   "no log of the chain, and no store": {
-    spoil: () => remove("chain.sqlite-wal", "chain.sqlite-shm", ...store),
+    damage: () => remove("chain.sqlite-wal", "chain.sqlite-shm", ...store),
     says: /has lost blocks and is perhaps damaged/,
   },
   "a log of the chain without its last transaction, and no store": {
-    spoil: () => {
+    damage: () => {
       flip("chain.sqlite-wal", (bytes) => bytes.length - 1);
       remove("chain.sqlite-shm", ...store);
     },
@@ -291,29 +297,29 @@ const killedOnly: Readonly<Record<string, Case>> = {
 const stoppedOnly: Readonly<Record<string, Case>> = {
   // After a kill the log holds the first page too, and SQLite reads that one.
   "a chain that is not a database": {
-    spoil: () => change("chain.sqlite", (bytes) => void bytes.fill(7, 0, pageBytes)),
+    damage: () => change("chain.sqlite", (bytes) => void bytes.fill(7, 0, pageBytes)),
     says: /chain\.sqlite is not a chain, or it is damaged/,
   },
   "a damaged block, and no store": {
-    spoil: () => {
+    damage: () => {
       damageBlock();
       remove(...store);
     },
     says: /chain\.sqlite is damaged: Block \d+/,
   },
   "a damaged block, and a damaged row of the index, which has the block's events": {
-    spoil: () => {
+    damage: () => {
       damageBlock();
       damageIndex();
     },
     says: /store\.sqlite is damaged.*chain\.sqlite.*Block \d+ of the chain is damaged.*Repair it with store\.sqlite of a backup/,
   },
   "a store of a newer version": {
-    spoil: () => changeStore("update schema_version set version = 99"),
+    damage: () => changeStore("update schema_version set version = 99"),
     says: /written by a newer version/,
   },
   "damaged subscriptions": {
-    spoil: () => change("store.sqlite", (bytes) => void bytes.fill(0xa5, 2 * pageBytes, 30 * pageBytes)),
+    damage: () => change("store.sqlite", (bytes) => void bytes.fill(0xa5, 2 * pageBytes, 30 * pageBytes)),
     says: /store\.sqlite is damaged/,
   },
 };
@@ -323,9 +329,9 @@ function casesOf(end: Leaving): readonly (readonly [string, Case])[] {
 }
 
 describe.each<Leaving>([killed, stopped])("a start that is refused changes no file of a broker that was %s", (end) => {
-  it.each(casesOf(end))("%s", async (_, { spoil, env, says }) => {
+  it.each(casesOf(end))("%s", async (_, { damage, env, says }) => {
     cpSync(join(root, `own-${end}`), folder, { recursive: true });
-    spoil?.();
+    damage?.();
     const before = contentsOf(folder);
     await expect(start(folder, env?.())).rejects.toThrow(says);
     expect(contentsOf(folder)).toEqual(before);

@@ -45,7 +45,7 @@ async function call({ url }: RunningServer, path: string): Promise<Record<string
 
 beforeAll(async () => {
   root = mkdtempSync(join(tmpdir(), "stele-scrub-"));
-  const server = await start(join(root, "whole"));
+  const server = await start(join(root, "intact"));
   await call(server, "open?topic=t");
   const results = [];
   for (const content of contents) results.push(await call(server, `publish?topic=t&content=${content}`));
@@ -55,11 +55,11 @@ beforeAll(async () => {
 afterAll(() => rmSync(root, { recursive: true }));
 beforeEach(() => {
   folder = mkdtempSync(join(root, "test-"));
-  cpSync(join(root, "whole"), folder, { recursive: true });
+  cpSync(join(root, "intact"), folder, { recursive: true });
 });
 
-/** Spoils the first bytes of a content at all its places in a file, because pages also keep old copies. */
-function spoil(name: string, content: string | undefined, bytes = 1): void {
+/** Damages the first bytes of every copy of a content in a file, because unused parts of pages keep old copies. */
+function damage(name: string, content: string | undefined, bytes = 1): void {
   const file = join(folder, name);
   const whole = readFileSync(file);
   const places: number[] = [];
@@ -73,8 +73,8 @@ function spoil(name: string, content: string | undefined, bytes = 1): void {
   writeFileSync(file, whole);
 }
 
-/** Spoils the receipt of a content's transaction. The broker cannot repair that: the index has only the content. */
-function spoilReceipt(content: string | undefined): void {
+/** Damages the receipt of the transaction that published a content. The broker cannot repair a receipt: the index has the content, but no receipts. */
+function damageReceipt(content: string | undefined): void {
   const sqlite = new DatabaseSync(join(folder, "chain.sqlite"));
   const find = sqlite.prepare("SELECT place, receipt FROM transactions WHERE instr(raw, ?) > 0");
   const { place, receipt } = find.get(Buffer.from(content ?? "?")) as { place: number; receipt: Uint8Array }; // The columns' types.
@@ -83,10 +83,10 @@ function spoilReceipt(content: string | undefined): void {
   sqlite.close();
 }
 
-function spoilParentHash(number: number): void {
+function damageParentHash(number: number): void {
   const sqlite = new DatabaseSync(join(folder, "chain.sqlite"));
   const { header } = sqlite.prepare("SELECT header FROM blocks WHERE number = ?").get(number) as { header: Uint8Array }; // The column's type.
-  header[10] = (header[10] ?? 0) ^ 0x55; // The header begins with 3 bytes of its list's length, then the parent hash.
+  header[10] = (header[10] ?? 0) ^ 0x55; // The header is an RLP list: 3 bytes with its length, then the parent hash.
   sqlite.prepare("UPDATE blocks SET header = ? WHERE number = ?").run(header, number);
   sqlite.close();
 }
@@ -100,7 +100,7 @@ function blockOf(index: number): string {
 }
 
 describe("stele scrub", () => {
-  it("finds no damage in a whole folder", async () => {
+  it("finds no damage in an intact folder", async () => {
     const outcome = await scrub();
     expect(outcome).toMatchObject({ exitCode: 0, problem: "" });
     expect(outcome.output).toMatch(
@@ -109,8 +109,8 @@ describe("stele scrub", () => {
   });
 
   it("repairs a block of the chain from the index, and a batch of the index from the chain", async () => {
-    spoil("chain.sqlite", contents[1], 10);
-    spoil("store.sqlite", contents[2]);
+    damage("chain.sqlite", contents[1], 10);
+    damage("store.sqlite", contents[2]);
     const outcome = await scrub();
     expect(outcome.exitCode).toBe(1);
     expect(outcome.output).toMatch(
@@ -120,7 +120,7 @@ describe("stele scrub", () => {
   });
 
   it("reports what it found even if it cannot close the store, and ends with exit code 2", async () => {
-    spoil("store.sqlite", contents[2]);
+    damage("store.sqlite", contents[2]);
     const store = join(folder, "store.sqlite");
     const log = (line: string): void => {
       if (line.includes("group ready")) renameSync(store, `${store}.away`);
@@ -136,7 +136,8 @@ describe("stele scrub", () => {
     const head = join(folder, "chain.sqlite-head");
     const log = (line: string): void => {
       if (!line.includes("group ready")) return;
-      rmSync(head); // So that the close writes it again, in this place first.
+      // The close writes a missing head file again, first under the name `.unfinished`: a folder of that name makes the write fail.
+      rmSync(head);
       mkdirSync(`${head}.unfinished`);
     };
     expect(await scrub(log)).toEqual({
@@ -170,7 +171,7 @@ describe("stele scrub", () => {
     expect(await scrub()).toMatchObject({ exitCode: 0 });
   });
 
-  it("does not call an index rebuilt whose chain does not answer", async () => {
+  it("does not report an index as rebuilt if its chain does not answer", async () => {
     const sqlite = new DatabaseSync(join(folder, "store.sqlite"));
     sqlite.exec("UPDATE groups SET batch_count = batch_count - 1");
     sqlite.close();
@@ -188,7 +189,7 @@ describe("stele scrub", () => {
     );
   });
 
-  it("escapes for a terminal what a chain answered, and only for a terminal", async () => {
+  it("escapes the text of a chain's error in the output for a terminal, but not in JSON", async () => {
     const error = { code: -32_000, message: "\u001b[2J\nno such chain" };
     const endpoint = createServer((request, response) => {
       request.resume();
@@ -216,7 +217,7 @@ describe("stele scrub", () => {
     expect(reports.at(-1)?.advice).toContain(error.message);
   });
 
-  it("escapes for a terminal why it fails", async () => {
+  it("escapes the name of a missing folder in its error message", async () => {
     const outcome = await runScrub(["--data-dir", join(folder, "\u001b[2J\nmissing")], { env: {}, log: () => {} });
     expect(outcome).toMatchObject({
       exitCode: 2,
@@ -225,8 +226,8 @@ describe("stele scrub", () => {
   });
 
   it("names a block that it cannot repair, and what to restore", async () => {
-    spoil("chain.sqlite", contents[1]);
-    spoil("store.sqlite", contents[1]);
+    damage("chain.sqlite", contents[1]);
+    damage("store.sqlite", contents[1]);
     const outcome = await scrub();
     expect(outcome.exitCode).toBe(1);
     expect(outcome.output).toMatch(/chain: \d+ blocks checked, 1 damaged, 0 repaired\n/);
@@ -242,7 +243,7 @@ describe("stele scrub", () => {
     ["is empty", () => mkdirSync(folder), "chain.sqlite is missing or empty: a broker with these settings"],
     [
       "has only a key",
-      () => cpSync(join(root, "whole", "signer.key"), join(folder, "signer.key")),
+      () => cpSync(join(root, "intact", "signer.key"), join(folder, "signer.key")),
       "chain.sqlite is missing or empty: a broker with these settings",
     ],
   ])("refuses a folder that %s, and makes no chain there", async (_, make, says) => {
@@ -257,7 +258,7 @@ describe("stele scrub", () => {
     expect(lines.filter((line) => line.includes("new chain"))).toEqual([]);
   });
 
-  it("refuses a folder that a broker uses, or that a start would refuse", async () => {
+  it("refuses a folder that a broker uses, or that a broker would refuse at its start", async () => {
     const server = await start(folder);
     expect(await scrub()).toMatchObject({ exitCode: 2, problem: expect.stringContaining("in use by another broker") });
     await server.stop();
@@ -266,8 +267,8 @@ describe("stele scrub", () => {
   });
 });
 
-it("a broker with a block that cannot be repaired answers from the index, and its health says which block", async () => {
-  spoilReceipt(contents[1]);
+it("a broker with a block that it cannot repair answers from the index, and its health names the block", async () => {
+  damageReceipt(contents[1]);
   const server = await start(folder);
   await vi.waitFor(() => expect(server.health()[0]?.warning).toContain(`damaged in block ${blockOf(1)}: `), 20_000);
   expect(server.health()[0]).toMatchObject({ ready: true });
@@ -283,7 +284,7 @@ it("a broker with a block that cannot be repaired answers from the index, and it
 
 describe("a proof from a damaged block, without scrubbing", () => {
   it("is returned after the broker has repaired the block from the index", async () => {
-    spoil("chain.sqlite", contents[1], 10);
+    damage("chain.sqlite", contents[1], 10);
     const server = await start(folder, 0);
     expect(await call(server, `proof?eventId=${eventIds[1]}`)).toMatchObject({ event: { eventId: eventIds[1] } });
     expect(server.health()[0]?.warning).toBeUndefined();
@@ -292,7 +293,7 @@ describe("a proof from a damaged block, without scrubbing", () => {
   });
 
   it("is refused if the block cannot be repaired; the error and health name the damaged block", async () => {
-    spoilReceipt(contents[1]);
+    damageReceipt(contents[1]);
     const server = await start(folder, 0);
     const message = expect.stringContaining(`block ${blockOf(1)}, or the next one, is damaged in the chain's file`);
     expect(await call(server, `proof?eventId=${eventIds[1]}`)).toMatchObject({ code: 200206, message });
@@ -301,8 +302,8 @@ describe("a proof from a damaged block, without scrubbing", () => {
     await server.stop();
   });
 
-  it("is refused for damage if the header of the next block, which has this block's hash, is damaged", async () => {
-    spoilParentHash(Number(blockOf(1)));
+  it("is refused if the header of the next block, which contains this block's hash, is damaged", async () => {
+    damageParentHash(Number(blockOf(1)));
     const server = await start(folder, 0);
     const message = expect.stringContaining(`block ${blockOf(0)}, or the next one, is damaged in the chain's file`);
     expect(await call(server, `proof?eventId=${eventIds[0]}`)).toMatchObject({ code: 200206, message });

@@ -9,13 +9,13 @@ type CheckedSettings = Pick<WorkerSettings, "file" | "needsHeadFile">;
 
 /**
  * Compares the chain with its head file, which may be behind the chain but must not name a block that the chain lacks.
- * @throws ChainFileError if the chain lacks the block that the head file names, or if `needsHeadFile` is set and a chain with more than block 0 has no whole head file.
+ * @throws ChainFileError if the chain lacks the block that the head file names, or if `needsHeadFile` is set and a chain with more than block 0 has no intact head file.
  */
 export function checkHead(database: ChainDatabase, { file, needsHeadFile }: CheckedSettings): void {
   if (isInMemory(file)) return;
   const known = readHeadFile(file);
   const newest = database.findHead()?.header.number;
-  if (known.status === "whole") return checkEnd(database, { file, known, newest });
+  if (known.status === "intact") return checkEnd(database, { file, known, newest });
   // A chain with only block 0 has no head file yet; the first block after that creates one.
   if (!needsHeadFile || known.status === "accepted" || newest === undefined || newest === 0n) return;
   throw new ChainFileError(

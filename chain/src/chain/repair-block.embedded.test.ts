@@ -31,7 +31,7 @@ async function makeBlocks(data: Uint8Array): Promise<KnownTransaction> {
 }
 
 /** Flips bits at the first place of `part` in a column of the transaction. */
-function spoil(column: "raw" | "receipt"): void {
+function damage(column: "raw" | "receipt"): void {
   const sqlite = new DatabaseSync(folder.file);
   const row = sqlite.prepare(`SELECT ${column} AS bytes FROM transactions WHERE place = ?`).get(PLACE);
   const bytes = Buffer.from((row as { bytes: Uint8Array }).bytes); // The statement's column.
@@ -44,11 +44,11 @@ function spoil(column: "raw" | "receipt"): void {
 
 describe("repairBlock", () => {
   it.each([
-    ["a transaction whose receipt is whole and, by chance, has bytes like a part of it", "raw", longData],
+    ["a transaction whose receipt is intact and, by chance, has bytes like a part of it", "raw", longData],
     ["a receipt that contains a part literally", "receipt", part],
   ] as const)("repairs %s", async (_what, column, data) => {
     const known = await makeBlocks(data);
-    spoil(column);
+    damage(column);
     await using chain = await folder.start();
     expect(await chain.checkBlocks({ from: 2, to: 2 })).toMatchObject({ damaged: [{ number: 2 }] });
     expect(await chain.repairBlock(2, [known])).toBe(true);
@@ -57,7 +57,7 @@ describe("repairBlock", () => {
 
   it("gives up a large transaction soon, without trying its data at many offsets, because new blocks wait", async () => {
     const known = await makeBlocks(concatBytes([new Uint8Array(1_000_000).fill(0x61), part]));
-    spoil("raw");
+    damage("raw");
     await using chain = await folder.start();
     const checkMs = await timeOf(() => chain.checkBlocks({ from: 2, to: 2 }));
     const repairMs = await timeOf(() => chain.repairBlock(2, [{ ...known, hash: new Uint8Array(32) }]));

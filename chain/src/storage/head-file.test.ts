@@ -38,7 +38,7 @@ describe("a head file", () => {
     headFile.write(blockAt(0n));
     expect(readHeadFile(chainFile)).toEqual({ status: "missing" });
     headFile.prepare(blockAt(0n));
-    expect(readHeadFile(chainFile)).toEqual({ status: "whole", ...blockAt(0n) });
+    expect(readHeadFile(chainFile)).toEqual({ status: "intact", ...blockAt(0n) });
     expect(readdirSync(folder)).toEqual(["chain.sqlite-head"]);
     expect(statSync(headFileOf(chainFile)).mode & 0o777).toBe(0o600);
   });
@@ -48,7 +48,7 @@ describe("a head file", () => {
     (number) => {
       headFile.prepare(blockAt(number - 1n));
       headFile.write(blockAt(number));
-      expect(readHeadFile(chainFile)).toEqual({ status: "whole", ...blockAt(number) });
+      expect(readHeadFile(chainFile)).toEqual({ status: "intact", ...blockAt(number) });
     },
   );
 
@@ -63,28 +63,28 @@ describe("a head file", () => {
     headFile.write(blockAt(7n));
     const next = new HeadFile(chainFile);
     next.prepare(blockAt(3n));
-    expect(readHeadFile(chainFile)).toEqual({ status: "whole", ...blockAt(7n) });
+    expect(readHeadFile(chainFile)).toEqual({ status: "intact", ...blockAt(7n) });
     next.close();
   });
 
-  it.each(["whole", "missing"])("`prepare` leaves the %s head file of another chain at the path as it is", (other) => {
-    if (other === "whole") headFile.prepare(blockAt(6n));
+  it.each(["intact", "missing"])("`prepare` leaves the %s head file of another chain at the path as it is", (other) => {
+    if (other === "intact") headFile.prepare(blockAt(6n));
     const before = readHeadFile(chainFile);
     expect(() => new HeadFile(chainFile, () => true).prepare(blockAt(3n))).toThrow("was moved, deleted or replaced");
     expect(readHeadFile(chainFile)).toEqual(before);
   });
 
   it("`settle` rewrites a damaged head file, even if no block was written", () => {
-    writeFileSync(headFileOf(chainFile), "spoilt");
+    writeFileSync(headFileOf(chainFile), "damaged");
     headFile.settle(blockAt(5n));
-    expect(readHeadFile(chainFile)).toEqual({ status: "whole", ...blockAt(5n) });
+    expect(readHeadFile(chainFile)).toEqual({ status: "intact", ...blockAt(5n) });
   });
 
-  it("`settle` leaves a whole head file unchanged if this process wrote no block", () => {
+  it("`settle` leaves an intact head file unchanged if this process wrote no block", () => {
     headFile.prepare(blockAt(6n));
     headFile.write(blockAt(7n));
     new HeadFile(chainFile).settle({ number: 7n, hash: blockAt(8n).hash });
-    expect(readHeadFile(chainFile)).toEqual({ status: "whole", ...blockAt(7n) });
+    expect(readHeadFile(chainFile)).toEqual({ status: "intact", ...blockAt(7n) });
   });
 
   it.each(["accept", "accept\n", " accept \r\n"])(
@@ -97,15 +97,15 @@ describe("a head file", () => {
 });
 
 describe("a damaged head file", () => {
-  let whole: Buffer;
+  let intact: Buffer;
   beforeEach(() => {
     headFile.prepare(blockAt(1_234n));
-    whole = readFileSync(headFileOf(chainFile));
+    intact = readFileSync(headFileOf(chainFile));
   });
 
   it("readHeadFile returns damaged if one bit of any byte is flipped", () => {
-    for (let at = 0; at < whole.length; at += 1) {
-      const bytes = Buffer.from(whole);
+    for (let at = 0; at < intact.length; at += 1) {
+      const bytes = Buffer.from(intact);
       bytes[at] = (bytes[at] ?? 0) ^ (1 << (at & 7));
       writeFileSync(headFileOf(chainFile), bytes);
       expect(readHeadFile(chainFile), `byte ${at}`).toEqual({ status: "damaged" });
@@ -113,7 +113,7 @@ describe("a damaged head file", () => {
   });
 
   it("readHeadFile returns damaged for a file truncated at any length", () => {
-    for (let length = whole.length - 1; length >= 0; length -= 1) {
+    for (let length = intact.length - 1; length >= 0; length -= 1) {
       truncateSync(headFileOf(chainFile), length);
       expect(readHeadFile(chainFile), `length ${length}`).toEqual({ status: "damaged" });
     }
@@ -125,7 +125,7 @@ describe("a damaged head file", () => {
     ["another block's number", (text) => text.replace("1234", "1233")],
     ["another hash", (text) => text.replace(blockAt(1_234n).hash, (hash): Hex => `0x${"0".repeat(hash.length - 2)}`)],
   ])("readHeadFile returns damaged if the file has %s", (_, change) => {
-    writeFileSync(headFileOf(chainFile), change(whole.toString("latin1")), "latin1");
+    writeFileSync(headFileOf(chainFile), change(intact.toString("latin1")), "latin1");
     expect(readHeadFile(chainFile)).toEqual({ status: "damaged" });
   });
 });

@@ -22,7 +22,7 @@ export interface ChainEnd {
 /** The state of a head file; `accepted` if an operator wrote that the chain is right as it is. */
 export type HeadFileState =
   | { readonly status: "missing" | "damaged" | "accepted" }
-  | ({ readonly status: "whole" } & ChainEnd);
+  | ({ readonly status: "intact" } & ChainEnd);
 
 /** An operator writes this word into the file to continue with an earlier chain on purpose. Damage does not produce it. */
 const acceptance = "accept";
@@ -42,7 +42,7 @@ export function readHeadFile(chainFile: string): HeadFileState {
   const [content = "", number = "", hash = ""] = form.exec(text) ?? [];
   // The content is not empty only if the pattern matched, with number and hash.
   return content !== "" && text === sealed(content)
-    ? { status: "whole", number: BigInt(number), hash: hash as Hex }
+    ? { status: "intact", number: BigInt(number), hash: hash as Hex }
     : { status: "damaged" };
 }
 
@@ -69,7 +69,7 @@ export class HeadFile {
   }
 
   /**
-   * Call this before writing a block. If the file is missing or not whole, writes it durably with the block's parent, so that no chain with a block after
+   * Call this before writing a block. If the file is missing or damaged, writes it durably with the block's parent, so that no chain with a block after
    * block 0 lacks the file. Cheap after the first call.
    * @throws Error if the chain's file has moved; what the file system throws.
    */
@@ -93,7 +93,7 @@ export class HeadFile {
   }
 
   /**
-   * For a clean stop: syncs what was written. If nothing was written and the file is not whole, writes `head`.
+   * For a clean stop: syncs what was written. If nothing was written and the file is not intact, writes `head`.
    * @throws what the file system throws.
    */
   settle(head: ChainEnd): void {
@@ -110,7 +110,7 @@ export class HeadFile {
   }
 
   #ensure(head: ChainEnd): void {
-    if (readHeadFile(this.#chainFile).status !== "whole") replaceDurably(headFileOf(this.#chainFile), encode(head));
+    if (readHeadFile(this.#chainFile).status !== "intact") replaceDurably(headFileOf(this.#chainFile), encode(head));
   }
 
   /** Syncs the file; blocks do not wait for this. If the sync fails, the next one follows a later block. */

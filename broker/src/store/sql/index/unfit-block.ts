@@ -14,12 +14,12 @@ export async function toIndexError(
   { groupId, isFinal }: { readonly groupId: GroupId; readonly isFinal: boolean },
 ): Promise<unknown> {
   if (!(error instanceof UnfitBlockError) || !isFinal) return error;
-  await spoilHead({ durable }, groupId);
+  await invalidateHead({ durable }, groupId);
   return damaged(error.message);
 }
 
 /** Makes the head's checksum wrong, so that the next start empties the index. */
-async function spoilHead({ durable }: Pick<SqlDatabase, "durable">, groupId: GroupId): Promise<void> {
+async function invalidateHead({ durable }: Pick<SqlDatabase, "durable">, groupId: GroupId): Promise<void> {
   const checksum = sql<number>`-1 - abs(checksum)`;
   await durable.updateTable("groups").set({ checksum }).where("group_id", "=", groupId).execute();
 }
