@@ -80,25 +80,25 @@ async function measureCost(context, { open, guarded, tokens, key, token }) {
   return [
     { name: name("rate without access"), unit: "events/s", values: rounds.map(({ none }) => none.eventsPerSecond) },
     {
-      name: name("rate with a key, as a share of that without access"),
+      name: name("rate with a key, as a share of the same without access"),
       unit: "",
       values: ratio("key", "eventsPerSecond"),
       atLeast: 0.95,
     },
     {
-      name: name("rate with a token, as a share of that without access"),
+      name: name("rate with a token, as a share of the same without access"),
       unit: "",
       values: ratio("token", "eventsPerSecond"),
       atLeast: 0.9,
     },
     {
-      name: name("processor time with a key, as a share of that without access"),
+      name: name("processor time with a key, as a share of the same without access"),
       unit: "",
       values: ratio("key", "serverCpuUsPerEvent"),
       below: 1.05,
     },
     {
-      name: name("processor time with a token, as a share of that without access"),
+      name: name("processor time with a token, as a share of the same without access"),
       unit: "",
       values: ratio("token", "serverCpuUsPerEvent"),
       below: 1.1,

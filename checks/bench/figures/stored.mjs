@@ -67,7 +67,7 @@ async function measureRates(context, { full, empty }) {
     }
     return [
       toFigure({
-        name: `${events(context)} stored: rate as a share of that of an empty store`,
+        name: `${eventsLabel(context)} stored: rate as a share of the rate with an empty store`,
         unit: "",
         values: shares,
         atLeast: rateShareMin,
@@ -80,9 +80,13 @@ async function measureRates(context, { full, empty }) {
 
 function toFillFigures(context, { eventsPerSecond, peakMb }) {
   return [
-    toFigure({ name: `${events(context)} stored: rate while filling`, unit: "events/s", values: [eventsPerSecond] }),
     toFigure({
-      name: `${events(context)} stored: peak memory while filling`,
+      name: `${eventsLabel(context)} stored: rate while filling`,
+      unit: "events/s",
+      values: [eventsPerSecond],
+    }),
+    toFigure({
+      name: `${eventsLabel(context)} stored: peak memory while filling`,
       unit: "MiB",
       values: [peakMb],
       below: residentMbMax,
@@ -91,9 +95,11 @@ function toFillFigures(context, { eventsPerSecond, peakMb }) {
 }
 
 function toStartFigures(context, seconds) {
-  return [toFigure({ name: `${events(context)} stored: start`, unit: "s", values: seconds, below: startSecondsMax })];
+  return [
+    toFigure({ name: `${eventsLabel(context)} stored: start`, unit: "s", values: seconds, below: startSecondsMax }),
+  ];
 }
 
-function events({ fillEvents }) {
+function eventsLabel({ fillEvents }) {
   return `${fillEvents.toLocaleString("en")} events`;
 }

@@ -55,7 +55,7 @@ async function measureOthers(context, { server, plan }) {
   });
   const load = plan.pauseMs === undefined ? "without a pause" : `every ${plan.pauseMs} ms`;
   const name = (what) =>
-    `during ${perSecond} wrong log-ins a second, ${connections} connections that publish ${load}: ${what}, as a share of that during an attack on a closed port`;
+    `during ${perSecond} wrong log-ins a second, ${connections} connections that publish ${load}: ${what}, as a share of the same during an attack on a closed port`;
   const shares = (key) => rounds.map(({ elsewhere, beside }) => beside[key] / elsewhere[key]);
   return [
     { name: name("rate"), unit: "", values: shares("eventsPerSecond"), atLeast: 0.8 },
