@@ -6,7 +6,7 @@ import { EndpointError, type Reach } from "./endpoint-error.ts";
 export type RpcFailureKind =
   /** No answer: the endpoint may have processed the request. */
   | "connection"
-  /** Certainly nobody processed the request: no connection, or a rate limit. */
+  /** No chain node processed the request: there was no connection, a rate limit was exceeded, or the transaction pool was full. */
   | "unreached"
   | "already-known"
   | "nonce-too-low"
@@ -24,7 +24,7 @@ export type RpcFailureKind =
   | "insufficient-funds"
   /** Too many blocks or logs at once. */
   | "range-refused"
-  /** A limit that the endpoint does not name, often one of its rate: it says nothing about the transaction. */
+  /** The request exceeded a limit that the endpoint does not name, often a rate limit: the transaction may be good. */
   | "limit-exceeded"
   | "unsupported"
   | "refused";
@@ -77,7 +77,7 @@ const outOfTime = /timed[ -]?out|time-?out|deadline exceeded/i;
 /** Messages about a fault inside a chain node or load balancer. They do not say whether the request was processed. */
 const internal =
   /internal (server |json-?rpc )?error|server error|bad gateway|unavailable|upstream|no response|connection (was )?(reset|closed|lost)|socket hang up|\bEOF\b|context cancel|error without a message/i;
-/** Messages of chain nodes about a call that the contract ended. Those in Rust use the names of revm's halts, such as "EVM error: OutOfGas(Basic)". */
+/** Messages of chain nodes about a call that the contract ended. Chain nodes in Rust use the names that revm gives, such as "EVM error: OutOfGas(Basic)". */
 const reverts =
   /revert|invalid ?(fe ?)?(opcode|jump)|opcode ?not ?found|bad (instruction|jump)|out ?of ?gas|stack ?(und|ov)erflow|vm (execution|exception)/i;
 const revertCode = 3;
@@ -97,12 +97,12 @@ const remedies: Readonly<Partial<Record<RpcFailureKind, string>>> = {
   "fee-capped":
     "The node caps the fee of a transaction: raise its cap (geth: --rpc.txfeecap), or lower the group's transactionBytesMax or feeMaxGwei.",
   "replacement-underpriced":
-    "The node's pool has a transaction of this nonce, and asks for a higher price: check the group's fees and feeMaxGwei, or remove it from the pool.",
-  underpriced: "The chain asks for a higher price of gas: check the group's fees and feeMaxGwei.",
+    "The node's pool has a transaction with this nonce, and asks for a higher price: check the group's fees and feeMaxGwei, or remove that transaction.",
+  underpriced: "The chain asks for a higher gas price: check the group's fees and feeMaxGwei.",
 };
 const fullPoolRemedy =
   "The node's transaction pool is full: raise its limits, or wait until blocks have taken its transactions.";
-/** How many errors of a chain of causes are read, the outermost included. */
+/** Maximum number of errors that are read from a chain of causes, including the outermost error. */
 const causesMax = 5;
 /** Characters kept of each error message: viem's messages contain whole requests. */
 const messageCharactersMax = 300;
@@ -117,29 +117,29 @@ export function toRpcFailure(error: unknown): RpcFailure {
   return new RpcFailure(isUnreached ? "unreached" : kindOf(code, text), text, { cause: error });
 }
 
-/** Classifies an error of sending a transaction: a chain node or load balancer may fail after it passed the transaction on. */
+/** Classifies an error of sending a transaction. After an internal error or a timeout, the chain node may have passed the transaction on. */
 export function toSendFailure(error: unknown): RpcFailure {
   const { kind: found, message, cause } = toRpcFailure(error);
   const kind = found === "range-refused" ? "limit-exceeded" : found; // A transaction has no range.
   const isVague = kind === "refused" || kind === "limit-exceeded";
-  const isUnsure = isVague && (internal.test(message) || outOfTime.test(message));
-  return new RpcFailure(isUnsure ? "connection" : kind, message, { cause });
+  const isOpen = isVague && (internal.test(message) || outOfTime.test(message));
+  return new RpcFailure(isOpen ? "connection" : kind, message, { cause });
 }
 
-/** Classifies the failure of a request that is neither for logs nor a send: it has no range that a caller could make smaller. */
-export function withoutRange(failure: RpcFailure): RpcFailure {
+/** Classifies the failure of a request without a range of blocks, which no caller can repeat with a smaller range. */
+export function toRangelessFailure(failure: RpcFailure): RpcFailure {
   const { kind, message, cause } = failure;
   return kind === "range-refused" ? new RpcFailure("refused", message, { cause }) : failure;
 }
 
-/** The failure of an endpoint that answered without processing the request. */
+/** The error for an endpoint that answered without processing the request. */
 export function toUnreached(name: string, error: unknown): EndpointError {
   const { message } = toRpcFailure(error);
   const isOverLimit = causes(error).some((cause) => isRateLimited(cause.code, cause.message));
   return new EndpointError(`${name}: ${message}`, { reach: "unreached", isOverLimit });
 }
 
-/** Whether an endpoint has no room for a transaction, while it answers other requests. */
+/** Whether the endpoint refused a transaction because its pool is full. It still answers other requests. */
 export function isFullPool(error: unknown): boolean {
   return causes(error).some(({ message }) => fullPool.test(message));
 }
@@ -149,12 +149,12 @@ export function isUnanswered({ kind }: RpcFailure): boolean {
   return kind === "connection" || kind === "unreached";
 }
 
-/** Whether a caller's error says that the endpoint caps the fee of a transaction. */
+/** Whether an error that `toBrokerError` made says that the endpoint caps the fee of a transaction. */
 export function isFeeCapped(error: unknown): boolean {
   return error instanceof BrokerError && error.cause instanceof RpcFailure && error.cause.kind === "fee-capped";
 }
 
-/** Whether a call failed in the contract, and not because a chain node lacks a block or its state, which another attempt may find. */
+/** Whether the contract ended the call. Any other failure may end: a chain node that lacked a block or its state may have it at the next attempt. */
 export function isRevert({ kind, message, cause }: RpcFailure): boolean {
   return kind === "refused" && (reverts.test(message) || causes(cause).some(({ code }) => code === revertCode));
 }
@@ -174,8 +174,8 @@ export function toBrokerError(error: unknown): BrokerError {
 }
 
 /**
- * The error for a caller whose call needs something that could not be read: whatever the endpoint answered, a later attempt may succeed. Any other error is
- * a fault of the broker, or an answer that it cannot decode: its text is not for callers.
+ * The error for a caller if a read from the chain failed. Whatever the endpoint answered, a later attempt may succeed. An error that is no RpcFailure is a
+ * fault of the broker, or an answer that it cannot decode: callers do not get its text.
  */
 export function toReadError(error: unknown): BrokerError {
   if (error instanceof BrokerError) return error;

@@ -7,7 +7,7 @@ import type { PushedBlock } from "../read/pushed-block.ts";
 import { findCount } from "./answer.ts";
 import type { RpcCall } from "./connection.ts";
 import { RpcAnswerError } from "./endpoint-error.ts";
-import { isUnanswered, RpcFailure, toRpcFailure, toSendFailure, withoutRange } from "./rpc-failure.ts";
+import { isUnanswered, RpcFailure, toRpcFailure, toSendFailure, toRangelessFailure } from "./rpc-failure.ts";
 import { inOrder, isHex, isLogList, isQuantity, type RpcLog } from "./rpc-log.ts";
 
 /** A transaction rebuilt from the index. */
@@ -280,9 +280,9 @@ async function classified<T>(ask: () => Promise<T>, method?: string): Promise<T>
 /** Names the method of a refused request, or of one with an odd answer: "method not found" alone tells an operator nothing. */
 function named(failure: RpcFailure, method: string): RpcFailure {
   if (isUnanswered(failure)) return failure;
-  // A batch has several methods, of which only that for logs has a range.
+  // A batch has several methods. Only `eth_getLogs` has a range.
   const refused = (failure.cause instanceof RpcAnswerError ? failure.cause.method : undefined) ?? method;
-  const { kind, message, cause } = refused === "eth_getLogs" ? failure : withoutRange(failure);
+  const { kind, message, cause } = refused === "eth_getLogs" ? failure : toRangelessFailure(failure);
   return new RpcFailure(kind, `${refused}: ${message}`, { cause });
 }
 

@@ -5,13 +5,13 @@ import { corruptFile, lostRows } from "./errors.ts";
 
 type Check = RawBuilder<{ readonly integrity_check: string }>;
 
-/** Maximum number of lost rows that the error of a refused start names. */
-const lostNamedMax = 10;
+/** Maximum number of lost rows that an error names. */
+const lostRowsNamedMax = 10;
 
 /**
- * Compares every table with its database indexes, which have no checksums. If the disk lost the write of a page, a table is older than its indexes, or the
- * reverse. Rebuilding the indexes would hide that rows are lost. Omits `batches`: SqlBatches notices if a database index lacks a batch. Returns the first
- * damage of a table of the store's index (`indexTables`). @throws StoreError `corrupt` for a table whose content is not on the chain.
+ * Compares every table with its database indexes: the checksums of rows do not cover these. If the disk lost the write of a page, a table is older than its
+ * indexes, or the reverse. Rebuilding the indexes would hide that rows are lost. Skips `batches`: SqlBatches notices if a database index lacks a batch. Returns
+ * the first damage that it finds in `indexTables`, which the chain can restore. @throws StoreError `corrupt` if another table is damaged.
  */
 export async function checkTables(database: Kysely<Schema>, description: string): Promise<IndexFinding | undefined> {
   const tables = sql<{ name: string }>`
@@ -20,7 +20,7 @@ export async function checkTables(database: Kysely<Schema>, description: string)
   for (const { name: table } of (await tables.execute(database)).rows) {
     const found = await findDisagreement(database, table);
     if (found === undefined) continue;
-    if (!isIndexTable(table)) throw lostRows(description, { table, found, lost: await findLost(database, table) });
+    if (!isIndexTable(table)) throw lostRows(description, { table, found, lost: await findLostKeys(database, table) });
     finding ??= { table, found };
   }
   return finding;
@@ -46,7 +46,7 @@ async function firstFinding(database: Kysely<Schema>, check: Check): Promise<str
 }
 
 /** Keys that are in the index of the primary key but not in the table. */
-async function findLost(database: Kysely<Schema>, table: string): Promise<readonly string[]> {
+async function findLostKeys(database: Kysely<Schema>, table: string): Promise<readonly string[]> {
   const keys = sql<{ name: string; column: string }>`
     select list.name as name, info.name as "column" from pragma_index_list(${table}) list, pragma_index_info(list.name) info
     where list.origin = 'pk' order by info.seqno`;
@@ -56,6 +56,6 @@ async function findLost(database: Kysely<Schema>, table: string): Promise<readon
   const columns = sql.join(rows.map(({ column }) => sql.ref(column)));
   const lost = sql<Readonly<Record<string, unknown>>>`
     select ${columns} from ${sql.table(table)} indexed by ${sql.ref(first.name)}
-    except select ${columns} from ${sql.table(table)} not indexed limit ${lostNamedMax}`;
+    except select ${columns} from ${sql.table(table)} not indexed limit ${lostRowsNamedMax}`;
   return (await lost.execute(database)).rows.map((row) => Object.values(row).join(" "));
 }
