@@ -59,9 +59,9 @@ const defaultLimits: ConfiguredLimits = {
   bytesPerTransactionMax: 98_304,
   transactionsInFlightMax: 4,
 };
-/** Pause between two looks at the transactions of another signer, in milliseconds. */
-const othersLookMs = 500;
-/** Gas of closing a topic, which writes a storage slot and a log; measured about 40,000. */
+/** Pause between two checks of whether the transactions of another signer are final, in milliseconds. */
+const otherSignerPauseMs = 500;
+/** Gas limit for closing a topic, which writes a storage slot and a log. It uses about 40,000. */
 const closeGas = 100_000;
 
 /** The Ledger port on any EVM chain behind an EIP-1193 provider. */
@@ -123,7 +123,7 @@ export class EvmLedger implements Ledger {
       if (error.kind === "insufficient-funds") throw toBrokerError(error);
       throw new BrokerError("chainUnreachable", { details: error.message, cause: error });
     } finally {
-      this.#isStarting = false; // Before the components stop: they wait for their requests, which must not wait for a rate limit now.
+      this.#isStarting = false; // Before the components stop: they wait for their requests, which need not wait for rate limits any more.
       if (this.#components === undefined && components !== undefined)
         await stopComponents(components, AbortSignal.abort());
     }
@@ -171,23 +171,23 @@ export class EvmLedger implements Ledger {
   }
 
   async closeTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
-    if ((await this.#checkCloses(name)) === "closed") return this.#now(signal);
+    if ((await this.#checkMayClose(name)) === "closed") return this.#newestBlock(signal);
     try {
-      // For a topic that is closed, the registry writes no log.
+      // The registry writes no log if the topic is closed already.
       const request = { data: closeCalldata(name), gas: closeGas, mayLackLogs: true };
       return await this.#writable().transactions.change(request, signal);
     } catch (error) {
-      // Since the first check the owner may have reserved the topic for others, or a reorg removed it.
-      if (isBrokerError(error, "transactionFailed")) await this.#checkCloses(name);
+      // Since the first check, the owner may have reserved the topic for other writers, or a reorg may have removed the topic.
+      if (isBrokerError(error, "transactionFailed")) await this.#checkMayClose(name);
       throw error;
     }
   }
 
   /** @throws BrokerError 100101 if the topic never existed; 100113 if this account may not close it. */
-  async #checkCloses(name: TopicName): Promise<"open" | "closed"> {
+  async #checkMayClose(name: TopicName): Promise<"open" | "closed"> {
     const status = await this.#ask(this.#writable().registry.statusOf(name));
     if (status === "never-opened") throw new BrokerError("topicNotExist", { details: quote(name) });
-    if (status === "of-others") throw new BrokerError("writerRefused", { details: quote(name) });
+    if (status === "others-only") throw new BrokerError("writerRefused", { details: quote(name) });
     return status;
   }
 
@@ -243,7 +243,7 @@ export class EvmLedger implements Ledger {
     const { tracker } = this.#started();
     const isOwn = sender === undefined || sender === this.sender;
     const blockNumber = isOwn ? await this.#settledOwn(signal) : await this.#settledOf(sender, signal);
-    // The chain node that answers may lag behind the one whose blocks were read.
+    // The chain node that answered may lag behind the one from which the tracker read blocks.
     return blockNumber === undefined ? undefined : Math.max(blockNumber, tracker.tail);
   }
 
@@ -252,7 +252,10 @@ export class EvmLedger implements Ledger {
     return isSettled ? this.finalBlockNumber(signal) : undefined;
   }
 
-  /** Waits for a final block that covers each nonce that the journal has for `sender`: the chain may still include one. Undefined if `signal` aborts first. */
+  /**
+   * Waits until final blocks include every nonce that the journal has for `sender`: before that, the chain may still include those transactions. Returns the
+   * newest final block; undefined if `signal` aborts first.
+   */
   async #settledOf(sender: Address, signal: AbortSignal): Promise<number | undefined> {
     const { options, rpc } = this.#base;
     const { journal, groupId, clock } = options;
@@ -261,7 +264,7 @@ export class EvmLedger implements Ledger {
       const blockNumber = await this.finalBlockNumber(signal);
       const used = blockNumber < 0 ? 0 : await this.#ask(rpc.transactionCount(sender, blockNumber));
       if (nonces.every((nonce) => nonce < used)) return blockNumber;
-      await pause(clock, othersLookMs, signal);
+      await pause(clock, otherSignerPauseMs, signal);
     }
     return undefined;
   }
@@ -284,7 +287,7 @@ export class EvmLedger implements Ledger {
   }
 
   /** The newest block, final or not. Everything that the chain answered before this call is from this block or an earlier one. */
-  async #now(signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
+  async #newestBlock(signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
     if (signal.aborted) throw abortedEarly();
     return { blockNumber: (await this.#ask(this.#started().heads.refresh())).number };
   }

@@ -10,15 +10,15 @@ import { FeePolicy } from "../write/fee-policy.ts";
 import { completeDeployment } from "./deploy-registry.ts";
 import { createdAddress } from "./find-registry.ts";
 
-const version = (mark: number): { readonly hash: Hex; readonly raw: Uint8Array } => {
+const transaction = (mark: number): { readonly hash: Hex; readonly raw: Uint8Array } => {
   const raw = new Uint8Array(8).fill(mark);
   return { hash: hashOf(toHex(raw)), raw };
 };
-const [newest, older, oldest] = [version(3), version(2), version(1)];
+const [newest, older, oldest] = [transaction(3), transaction(2), transaction(1)];
 
 /**
- * Completes a deployment of three versions, with the nonce 0, on a chain node that refuses some of them and includes none. Returns its outcome, the versions
- * that the chain node accepted, and the number of checks.
+ * Completes a deployment that has three transactions with the nonce 0, on a chain node that refuses some of them and includes none. Returns its outcome, the
+ * transactions that the chain node accepted, and the number of checks.
  */
 async function complete(refusals: ReadonlyMap<string, string>, { deadlineMs = 1_000, nextNonce = "0x0" } = {}) {
   const clock = new VirtualClock();
@@ -55,7 +55,7 @@ async function complete(refusals: ReadonlyMap<string, string>, { deadlineMs = 1_
   return { outcome: await outcome, accepted, checks };
 }
 
-test("reports why the newest version of a deployment is refused, with the remedy, if the older ones are refused too", async () => {
+test("reports the reason and the remedy for the newest transaction of a deployment if the older ones are refused too", async () => {
   const { outcome } = await complete(
     new Map([
       [toHex(newest.raw), "insufficient funds for gas * price + value"],
@@ -70,13 +70,13 @@ test("reports why the newest version of a deployment is refused, with the remedy
   });
 });
 
-test("sends an older version of a deployment if the newest is refused", async () => {
+test("sends an older transaction of a deployment if the newest is refused", async () => {
   const { outcome, accepted } = await complete(new Map([[toHex(newest.raw), "insufficient funds for gas"]]));
   expect(outcome).toMatchObject({ code: 200205 }); // No block includes it in time.
   expect(accepted).toEqual([toHex(older.raw)]);
 });
 
-test("waits for an older version of a deployment if the chain node has it and refuses the newest", async () => {
+test("waits for an older transaction of a deployment if the chain node has it and refuses the newest", async () => {
   const { outcome } = await complete(
     new Map([
       [toHex(newest.raw), "replacement transaction underpriced"],

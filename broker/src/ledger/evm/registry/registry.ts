@@ -6,8 +6,8 @@ import type { Address } from "../../../domain/topic.ts";
 import type { TopicWriters } from "../../../ports/topic-writers.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
 
-/** The status of a topic for the asking account; `of-others` is open for other writers only. */
-export type TopicStatus = "never-opened" | "open" | "closed" | "of-others";
+/** The status of a topic for the account that asks. Only other accounts may write to a topic that is `others-only`. */
+export type TopicStatus = "never-opened" | "open" | "closed" | "others-only";
 
 export interface RegistryOptions {
   readonly address: Address;
@@ -44,7 +44,7 @@ export class Registry {
     if (closed) return "closed";
     const ask = { abi: topicRegistryAbi, functionName: "isWriter" } as const;
     const data = await this.#call(encodeFunctionData({ ...ask, args: [topic, from] }));
-    return decodeFunctionResult({ ...ask, data }) ? "open" : "of-others";
+    return decodeFunctionResult({ ...ask, data }) ? "open" : "others-only";
   }
 
   /** Who may write to a topic; undefined if it was never opened. */

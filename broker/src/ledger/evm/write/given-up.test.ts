@@ -109,7 +109,7 @@ test("does not give up a transaction that a caller waits for", async () => {
   expect(pooled(world)).toEqual([]);
 });
 
-test("gives up at most one of five transactions if the chain node fails at each of them", async () => {
+test("gives up only one of five transactions if the chain node answers each of them with an internal error", async () => {
   const world = startFailing();
   const { clock, node } = world;
   let isFailing = true;
@@ -140,7 +140,7 @@ test("does not give up a transaction while no endpoint answers", async () => {
   expect(pooled(world)).toEqual([[0, toHex(data(1))]]);
 });
 
-test("gives up at most one transaction while the chain node fails at each of them; afterwards blocks include every nonce in turn", async () => {
+test("gives up only one transaction while the chain node answers each with an internal error; afterwards blocks include all nonces", async () => {
   const world = startFailing();
   const { clock, node, sender } = world;
   let isFailing = true;
