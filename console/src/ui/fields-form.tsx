@@ -1,7 +1,7 @@
 import { type FormEvent, Fragment, type ReactNode, useRef } from "react";
 
 export interface FieldsFormProps {
-  /** The query that the fields show. The form makes them anew for another one, as of the browser's Back. */
+  /** The query that the fields show. When it changes, for example by the browser's Back, the form creates new fields. */
   readonly query: string;
   /** Label of the button. */
   readonly label: string;
@@ -10,12 +10,12 @@ export interface FieldsFormProps {
   readonly children: ReactNode;
 }
 
-/** Fields that show the query of the address, and a button that replaces it. */
+/** A form whose fields show the query of the page's address, and whose button replaces that query. */
 export function FieldsForm({ query, label, role, onSubmit, children }: FieldsFormProps): ReactNode {
   const button = useRef<HTMLButtonElement>(null);
   const submit = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
-    button.current?.focus(); // The field where somebody pressed Enter is about to be made anew, and would take the focus with it.
+    button.current?.focus(); // The new query replaces the fields: the focus would be lost with the field in which somebody pressed Enter.
     onSubmit(new FormData(event.currentTarget));
   };
   return (
