@@ -9,8 +9,8 @@ import { TestCluster } from "../testing/test-cluster.ts";
 const runs = Math.ceil(25 * Number(process.env["CHECKS_ROUNDS"] ?? "0.5"));
 const nodesMax = 3;
 const keys = ["k1", "k2", "k3", "k4"] as const;
-/** Time in which every node answers each publish, in milliseconds. */
-const answeredMs = 40_000;
+/** Within this time every node answers each publish, in milliseconds. */
+const answerMsMax = 40_000;
 
 const node = fc.nat(nodesMax - 1);
 const step = fc.oneof(
@@ -30,7 +30,7 @@ const step = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant("reorganise" as const),
       depth: fc.integer({ min: 1, max: 3 }),
-      /** The fates of the removed batches, in turn; the list repeats. `later` seals an empty block before the batch. */
+      /** The fates of the removed batches in turn, from the first one again after the last. `later` seals an empty block before the batch. */
       fates: fc.array(fc.constantFrom("kept" as const, "kept", "later", "dropped"), { minLength: 1, maxLength: 4 }),
       longerBy: fc.nat(2),
     }),
@@ -50,10 +50,10 @@ const history = fc.record({
 });
 type History = typeof history extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** Histories in which earlier code failed, each with the reason: a key had no event or several, or a node did not answer. */
+/** Histories in which earlier code failed: a key had no event or several, or a node did not answer. The comment of each says why. */
 const examples: [History][] = [
-  // A node recorded the key with the newest indexed block. A reorg then moved the event below that block, and the node ran on. The other nodes searched
-  // only above that block, and never found the event.
+  // A node recorded the key, and that its event comes after the newest indexed block. A reorg then moved the event below that block. The other nodes searched
+  // only above the block, and never found the event.
   [
     {
       steps: [
@@ -70,7 +70,8 @@ const examples: [History][] = [
       delaysMs: [5],
     },
   ],
-  // A reorg came between two checks of whether the publish had settled: the index was rolled back, and did not have the event's new block yet.
+  // A reorg rolled the index back between two checks of whether the publish was settled. The second check found no event, because the index did not have its
+  // new block yet.
   [
     {
       steps: [
@@ -92,7 +93,7 @@ const examples: [History][] = [
 class World {
   readonly cluster: TestCluster;
   readonly #usedKeys = new Set<string>();
-  #others = 0;
+  #keyless = 0;
 
   constructor(cluster: TestCluster) {
     this.cluster = cluster;
@@ -103,20 +104,20 @@ class World {
     return [...this.#usedKeys];
   }
 
-  async take(one: History["steps"][number]): Promise<void> {
-    if (one.kind === "wait") await this.cluster.clock.advance(one.ms);
-    else if (one.kind === "publish") this.submit(one.node, one.key);
-    else if (one.kind === "reorganise") this.#reorganise(one);
-    else applyTrouble(this.cluster, one.kind, one.node);
+  async apply(step: History["steps"][number]): Promise<void> {
+    if (step.kind === "wait") await this.cluster.clock.advance(step.ms);
+    else if (step.kind === "publish") this.submit(step.node, step.key);
+    else if (step.kind === "reorganise") this.#reorganise(step);
+    else applyTrouble(this.cluster, step.kind, step.node);
     await this.cluster.clock.settle();
   }
 
   /** Publishes at a node, without waiting. */
   submit(at: number, key: string | undefined): { outcome: PublishOutcome | undefined } {
     const answer: { outcome: PublishOutcome | undefined } = { outcome: undefined };
-    if (key === undefined) this.#others += 1;
+    if (key === undefined) this.#keyless += 1;
     else if (this.cluster.find(at) !== undefined) this.#usedKeys.add(key);
-    const content = new TextEncoder().encode(key ?? `other ${this.#others}`);
+    const content = new TextEncoder().encode(key ?? `without a key ${this.#keyless}`);
     const call = { topic: "a", groupId: undefined, content, extensions: [], key };
     try {
       this.cluster.find(at)?.broker.submit(call, (outcome) => (answer.outcome = outcome));
@@ -126,7 +127,7 @@ class World {
     return answer;
   }
 
-  /** Makes every node work again, and repeats each key at every node until every node answers with an event. */
+  /** Repairs all nodes. Then publishes each used key at every node, again and again, until every node answers with an event. */
   async finish(): Promise<ReadonlyMap<string, readonly string[]>> {
     await this.cluster.recover(nodesMax, 60_000);
     for (let blocks = 0; blocks < 8; blocks += 1) this.cluster.chain.sealEmpty(); // Nodes wait while the chain is shorter than the index.
@@ -135,7 +136,7 @@ class World {
     const found = new Map<string, readonly string[]>();
     for (let tries = 0; open.length > 0 && tries < 5; tries += 1) {
       const answers = open.map((key) => Array.from({ length: nodesMax }, (_, index) => this.submit(index, key)));
-      await this.cluster.clock.advance(answeredMs);
+      await this.cluster.clock.advance(answerMsMax);
       for (const [index, key] of open.entries()) {
         const outcomes = (answers[index] ?? []).flatMap(({ outcome }) =>
           outcome?.status === "SUCCESS" ? outcome.eventId : [],
@@ -148,7 +149,7 @@ class World {
     return found;
   }
 
-  /** The events of the chain: contents and identifiers. */
+  /** The contents and identifiers of the events on the chain. */
   published(): readonly { readonly text: string; readonly eventId: string }[] {
     const { chain } = this.cluster;
     const blocks = Array.from({ length: chain.head + 1 }, (_, number) => chain.find(number)?.entries ?? []);
@@ -163,7 +164,7 @@ class World {
     );
   }
 
-  /** Replaces the newest blocks. The new branch has those removed transactions that are not dropped: every chain node still has them in its pool. */
+  /** Replaces the newest blocks. The new branch includes the removed batches again, unless their fate is `dropped`: every chain node has them in its pool. */
   #reorganise({ depth, fates, longerBy }: Extract<History["steps"][number], { kind: "reorganise" }>): void {
     const { chain } = this.cluster;
     const from = chain.head;
@@ -189,7 +190,7 @@ async function check({ steps, delaysMs }: History): Promise<void> {
   await cluster.clock.advance(1_000);
   const world = new World(cluster);
   delays.isOn = true;
-  for (const one of steps) await world.take(one);
+  for (const each of steps) await world.apply(each);
   delays.isOn = false;
   const answers = await world.finish();
   const published = world.published();
