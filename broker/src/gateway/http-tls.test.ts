@@ -242,7 +242,7 @@ it.each([
   expect(readNames(text)).toEqual(names);
 });
 
-it("ends a connection in its handshake at the close deadline of the server", async () => {
+it("a close of the server ends a connection that is still in its TLS handshake at the close deadline", async () => {
   const served = await serve({}, { certificate: files, closeDeadlineMs: 1 });
   const { port } = new URL(served.url);
   const socket = connectTcp(Number(port), "127.0.0.1");

@@ -62,7 +62,7 @@ it.each([
   expect(() => parseIssuerKeys(text)).toThrow(reason);
 });
 
-it("quotes nothing of a document that is not JSON: it may be a secret that the settings name by mistake", () => {
+it("does not quote a document that is not JSON, since a setting may name the file of a secret by mistake", () => {
   expect(() => parseIssuerKeys("a-client-secret")).toThrow(/^it is neither JSON nor a public key in PEM$/);
 });
 

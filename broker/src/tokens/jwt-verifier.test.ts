@@ -270,7 +270,7 @@ describe("keys", () => {
     expect(verifier.findWarning()).toBeUndefined();
   });
 
-  it("stay unchanged if the issuer publishes none for a moment, however often", async () => {
+  it("stay in use if the issuer publishes no keys for a moment, however often", async () => {
     const next = await TestIssuer.create(issuer.name, "two");
     for (let times = 0; times < 3; times += 1) {
       documents[place] = '{"keys":[]}';
@@ -284,7 +284,7 @@ describe("keys", () => {
     expect(changes).toBe(0);
   });
 
-  it("stay unchanged until two reads some seconds apart show none, also if a token causes one of them", async () => {
+  it("stay in use until two reads at least five seconds apart return no keys, also if a token causes a read", async () => {
     await clock.advance(59_900);
     documents[place] = '{"keys":[]}';
     const next = await TestIssuer.create(issuer.name, "two");

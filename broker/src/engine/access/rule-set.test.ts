@@ -46,7 +46,7 @@ it("caches no decision about a text that is too long for a topic or a group", ()
   expect(rules.allows("publish", { groupId: "1", topic: "a" })).toBe(false);
 });
 
-it("keeps nothing of a request but the topic of a decision", () => {
+it("keeps the topics of its decisions, but not the memory of the requests that contained them", () => {
   const rules = new RuleSet([{ effect: "allow", actions: ["read"] }]);
   const before = usedBytes();
   for (let number = 10; number < 60; number += 1) {

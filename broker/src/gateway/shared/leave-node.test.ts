@@ -35,7 +35,7 @@ describe.each(asks)("%s", (_what, ask) => {
 
 const get = (path: string, more = ""): string => `GET ${path} HTTP/1.1\r\nhost: localhost\r\n${more}\r\n`;
 
-it("keeps the connection while its later requests wait for their answers", async () => {
+it("answers the later pipelined requests of a connection before it closes the connection because of an error", async () => {
   const exists = createDeferred<boolean>();
   await using server = await serve({
     open: async () => {

@@ -46,7 +46,7 @@ function countStatements(backend: SqlBackend, count: (result: QueryResult<Unknow
 /** Bounds the number of statements for a block, and for many subscriptions. `create` returns an empty database. */
 export function testSqlStatements(name: string, create: () => Promise<SqlBackend>): void {
   it.each([true, false])(
-    `${name} indexes a block over many topics, and inserts many subscriptions, in few statements (final: %s)`,
+    `${name} indexes a block with events of many topics, and inserts many subscriptions, in few statements (final: %s)`,
     async (isFinal) => {
       let statements = 0;
       const backend = countStatements(await create(), () => {
