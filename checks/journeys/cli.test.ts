@@ -116,7 +116,7 @@ describe.each(forms)("commands with -o %s", (form) => {
     expect((await run(["context", "remove", "here", "-o", form], { env })).stdout).toMatchSnapshot("context remove");
   });
 
-  it("says what failed on stderr, with exit code 1", async () => {
+  it("writes what failed to stderr, and ends with exit code 1", async () => {
     const { code, stdout, stderr } = await inForm("topics", "show", "nowhere");
     expect({ code, stdout, stderr }).toEqual({
       code: 1,
