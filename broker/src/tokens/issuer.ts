@@ -75,7 +75,7 @@ export class Issuer {
   #emptyAt: number | undefined;
   #triedAt = 0;
   #waiting = 0;
-  /** Whether the known keys were trusted at the last look. */
+  /** Whether the known keys were trusted at the last check. */
   #wasTrusted = false;
   #onChanged: () => void = () => {};
 

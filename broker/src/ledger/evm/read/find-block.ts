@@ -5,7 +5,7 @@ import type { Header, Rpc } from "../endpoint/rpc.ts";
 import { RpcFailure } from "../endpoint/rpc-failure.ts";
 
 /** Attempts to find a block that must exist. The pauses between them add up to 2.25 s. */
-const looksMax = 8;
+const attemptsMax = 8;
 const pauses = { delayMsMin: 50, delayMsMax: 500 };
 
 export interface FindBlockOptions {
@@ -22,11 +22,11 @@ export interface FindBlockOptions {
  */
 export async function findBlock(blockNumber: number, options: FindBlockOptions): Promise<Header | undefined> {
   const { rpc, clock, latest, signal } = options;
-  for (let look = 1; ; look += 1) {
+  for (let attempt = 1; ; attempt += 1) {
     if (signal.aborted)
       throw new RpcFailure("unreached", "aborted before the block was found", { cause: signal.reason });
     const header = await rpc.findHeader(blockNumber);
-    if (header !== undefined || latest() < blockNumber || look === looksMax) return header;
-    await pause(clock, backoffDelayMs(look, { ...pauses, fraction: 0 }), signal);
+    if (header !== undefined || latest() < blockNumber || attempt === attemptsMax) return header;
+    await pause(clock, backoffDelayMs(attempt, { ...pauses, fraction: 0 }), signal);
   }
 }

@@ -1,4 +1,4 @@
-/** What the chain's count of the signer's transactions said of a nonce. */
+/** One check of whether the chain's count of the signer's transactions includes a nonce. */
 export interface NonceLook {
   /** Whether a final block has a transaction with the nonce. */
   readonly isUsed: boolean;
@@ -13,7 +13,7 @@ const usedBlocksMin = 64;
 /** Or for how long, in milliseconds: some chains make blocks only for transactions, and no chain node follows a dying branch for that long. */
 const usedMsMin = 600_000;
 
-/** The first of the looks in a row, up to the newest, that found the nonce used; undefined if the newest did not. Without a count, nothing changes. */
+/** The first of the consecutive checks, up to the newest, that found the nonce used; undefined if the newest found it unused. Ignores a missing check. */
 export function findUsedSince(before: NonceLook | undefined, look: NonceLook | undefined): NonceLook | undefined {
   if (look === undefined) return before;
   return look.isUsed ? (before ?? look) : undefined;
