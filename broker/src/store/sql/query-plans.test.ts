@@ -133,7 +133,7 @@ describe("query plans of SQLite", () => {
     expect(others).toEqual(matching(/^SEARCH topics USING INTEGER PRIMARY KEY \(rowid=\?\)$/));
   });
 
-  it("counts only the topics after the last count of a range, and looks excepted ones up by name", async () => {
+  it("a count of topics reads only those opened since the last count, and finds excepted topics by name", async () => {
     const request = { groupId: defaultGroupId, range: { from: "a/", before: "a0" }, except: ["a/b"] };
     const topicsOf = async (after: number): Promise<readonly string[]> => {
       const steps = await stepsOf({
@@ -171,8 +171,8 @@ describe("query plans of SQLite", () => {
       await index.applyBlocks(defaultGroupId, [blockOf(opened, { opened: topics })]);
     }
 
-    /** Whether the queries of `run` read topics one after the other in the order of opening. */
-    async function passesTopics(run: () => Promise<unknown>): Promise<boolean> {
+    /** Whether a query of `run` reads topics in the order of opening, so that it reads topics of other tenants too. */
+    async function readsOtherTenants(run: () => Promise<unknown>): Promise<boolean> {
       nodes.length = 0;
       await run();
       const executor = database.relaxed.getExecutor();
@@ -182,20 +182,20 @@ describe("query plans of SQLite", () => {
 
     const count = async (): Promise<number> => index.countTopics(defaultGroupId, "a/", []);
 
-    it("counts a tenant's topics by their names again, unless few topics were opened since the last count", async () => {
+    it("a count of a tenant's topics reads all its names again if many topics were opened since the last count", async () => {
       await open(100, "a");
-      expect(await passesTopics(count)).toBe(false);
+      expect(await readsOtherTenants(count)).toBe(false);
       await open(2, "b");
-      expect(await passesTopics(count)).toBe(true);
+      expect(await readsOtherTenants(count)).toBe(true);
       await open(100, "b");
-      expect(await passesTopics(count)).toBe(false);
+      expect(await readsOtherTenants(count)).toBe(false);
     });
 
-    it("passes no topic of others for a page of a tenant's topics", async () => {
+    it("a page of a tenant's topics reads no topics of other tenants", async () => {
       await open(100, "a");
       await open(100, "b");
       const page = { offset: 0, limit: 9, ranges: new TenantNames("b").ranges };
-      expect(await passesTopics(() => index.listTopics(defaultGroupId, page))).toBe(false);
+      expect(await readsOtherTenants(() => index.listTopics(defaultGroupId, page))).toBe(false);
     });
   });
 
@@ -252,14 +252,11 @@ describe("query plans of SQLite", () => {
     },
   );
 
-  it.each([undefined, "a" as ShareId])(
-    "findRangeEnd of the share %s reads the key of the events alone",
-    async (only) => {
-      const plan = await planOf(findRangeEnd(database.relaxed, { share_id: "a", position: 1 }, only).compile());
-      const range = only === undefined ? "(share_id,position)>(?,?)" : "share_id=? AND position>?";
-      expect(plan).toEqual([`SEARCH share_events USING COVERING INDEX sqlite_autoindex_share_events_1 (${range})`]);
-    },
-  );
+  it.each([undefined, "a" as ShareId])("findRangeEnd of the share %s reads only the key of events", async (only) => {
+    const plan = await planOf(findRangeEnd(database.relaxed, { share_id: "a", position: 1 }, only).compile());
+    const range = only === undefined ? "(share_id,position)>(?,?)" : "share_id=? AND position>?";
+    expect(plan).toEqual([`SEARCH share_events USING COVERING INDEX sqlite_autoindex_share_events_1 (${range})`]);
+  });
 
   it("findMembers begins with the share's filter, not with the sessions of the group", async () => {
     const query = findMembers(database.relaxed, { groupId: "1", filter: "$share/a/b" }).limit(1);
@@ -270,7 +267,7 @@ describe("query plans of SQLite", () => {
   });
 
   it.each([undefined, { scope: "a", key: "b" }])(
-    "counts a page of publish keys after %j by their index alone",
+    "a count of a page of publish keys after %j reads only their index",
     async (after) => {
       const plan = await planOf(countPage(database.relaxed, defaultGroupId, after).compile());
       const range = after === undefined ? "" : " AND \\(scope,key\\)>\\(\\?,\\?\\)";

@@ -107,12 +107,12 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
         await store.countEventsAfterEach(group, places),
         await store.countRange(group, range),
       ];
-      const whole = await counts();
+      const expected = await counts();
       await change(sql`update batches set ${assignment} where ${row}`);
       await expect(store.countEventsAfterEach(group, places)).rejects.toBeInstanceOf(IndexDamagedError);
       await expect(store.countRange(group, range)).rejects.toBeInstanceOf(IndexDamagedError);
       expect(await repairAll()).toBe(1);
-      expect(await counts()).toEqual(whole);
+      expect(await counts()).toEqual(expected);
     });
 
     it.each([
@@ -169,11 +169,11 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
     it.each([
       ["damaged", row],
       [
-        "intact, and another batch of its block is damaged",
+        "not damaged, but another batch of the block is",
         sql`topic_id = (select topic_id from topics where name = 'beta') and first_sequence = 3`,
       ],
     ])(
-      "still detects a missing batch after a later block is repaired, whose batch of the topic is %s",
+      "still detects a missing batch after the repair of a later block whose batch of the same topic is %s",
       async (_, which) => {
         const isMissing = sql`topic_id = (select topic_id from topics where name = 'alpha') and first_sequence = 1`;
         await change(sql`delete from batches where ${isMissing}`);

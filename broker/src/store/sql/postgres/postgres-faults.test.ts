@@ -64,7 +64,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     },
   );
 
-  it("waits for a restarting server, and after the wait refuses calls at once until it is back", async () => {
+  it("waits for a server that restarts; after the longest wait, refuses calls at once until the server is back", async () => {
     const store = await started();
     await server.halt("fast");
     const first = Promise.allSettled([store.findHead(group), store.findHead(group)]);

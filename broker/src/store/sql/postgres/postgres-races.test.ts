@@ -155,7 +155,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     expect(new Set(await Promise.all(claims))).toEqual(new Set(["begun"]));
   });
 
-  it("a rollback sends the hints of 20 sessions in one statement, so that it does not hold its locks longer", async () => {
+  it("a rollback sends the hints of 20 sessions in one statement, so that it holds its locks only briefly", async () => {
     await one.applyBlocks(group, history, { isFinal: false, lease });
     for (let number = 1; number <= 20; number += 1) await beginSession(number);
     const hints: string[] = [];
@@ -203,7 +203,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     expect(found?.session).toMatchObject({ cursor: end, taken: end, epoch: session.epoch + 1 });
   });
 
-  it("a progress write waits for a locked row, but not before it has written the other rows", async () => {
+  it("a progress write writes its other rows before it waits for a locked row", async () => {
     const [first, second] = [await withSubscription(1), subscriptionOf(2)];
     await other.insertSubscription({ ...second, cursor: toPosition(2, 0), owner: otherNode }, 0);
     await holdUp(`select from subscriptions where id = '${first.id}' for update`);
@@ -242,7 +242,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     expect(await found).toBeInstanceOf(IndexDamagedError);
   });
 
-  it("session time counts each of two advances at the same time", async () => {
+  it("session time adds both of two concurrent advances", async () => {
     await one.sessions.advanceSessionTime(group, 100);
     await holdUp("select from session_times for update");
     const advancing = [one, other].map((store, index) => store.sessions.advanceSessionTime(group, 10 + 10 * index));
@@ -252,7 +252,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     expect(await one.sessions.findSessionTime(group)).toBe(130);
   });
 
-  it("a share that ends while it gives an event to a former member keeps no event", async () => {
+  it("no event is left of a share that ends while it gives an event to a former member", async () => {
     const filter = parseTopicFilter("$share/s/a");
     const [former, last] = [await beginSession(1), await beginSession(2)];
     const put = [filterOf(1, { filter, startsAfter: positionZero })];
@@ -271,7 +271,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     expect((await holder.query("select from share_events")).rowCount).toBe(0);
   });
 
-  it("a session stays intact if two nodes remove the same filter of it", async () => {
+  it("a session stays intact if two nodes remove the same one of its filters", async () => {
     const session = await beginSession(1);
     const put = [filterOf(1, { startsAfter: positionZero }), filterOf(2, { startsAfter: positionZero })];
     await one.sessions.saveSessionFilters(session, { put, removed: [], generation: 0 });
@@ -283,7 +283,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     expect(await one.sessions.findSession(idOf(1))).toMatchObject({ filters: [put[1]] });
   });
 
-  it("a client may have the key of a row that another node keeps for a will at that moment", async () => {
+  it("a client gets its key at the second claim if another node takes that key for a will during the first", async () => {
     await one.sessions.claimSession(claimOf({ key: "c", willDelayMs: 0 }));
     const quota = { of: "principal", name: "x", what: "sessions", max: 9 } as const;
     await holdUp("select pg_advisory_xact_lock(hashtextextended('stele quota sessions principal x', 0))");
@@ -297,7 +297,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     expect(await one.sessions.claimSession(claim)).toMatchObject({ status: "begun", dueWill: { key: "will will c" } });
   });
 
-  it("counts the rows of an owner one after the other, even if two nodes give it different limits", async () => {
+  it("counts an owner's rows for one insert at a time, even if two nodes have different limits for the owner", async () => {
     const quota = { of: "principal", name: "x", what: "subscriptions" } as const;
     const insert = (store: SqlStore, max: number) =>
       store.insertSubscription(subscriptionOf(max, { principal: "x" }), 0, [{ ...quota, max }]);
@@ -342,7 +342,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     expect(found?.session).toMatchObject({ owner: undefined, detachedAt: 0, epoch: session.epoch + 1 });
   });
 
-  it("a sweep of lost sessions keeps one that a node takes while the sweep waits, even if that node has just joined", async () => {
+  it("a sweep of lost sessions keeps a session that a node claims while the sweep waits, even if the node has just joined", async () => {
     const session = await beginSession(1, goneNode);
     await holdUp(`update sessions set owner = '${otherNode}', epoch = epoch + 1, state_check = state_check + 7`); // As a claim does.
     const sweeping = one.sessions.detachLost(group);
@@ -355,9 +355,9 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
   });
 
   it("the end of a node detaches a thousand of its sessions, even with a bad query plan; a sweep detaches the others", async () => {
-    for (const way of ["hashjoin", "mergejoin", "hashagg", "sort", "material"]) // Leaves nested loops, as bad statistics may.
+    for (const way of ["hashjoin", "mergejoin", "hashagg", "sort", "material"]) // Only nested loops are left, which bad statistics may also cause.
       await holder.query(`alter database ${new URL(address).pathname.slice(1)} set enable_${way} = off`);
-    const late = createPostgresCoordinator({ url: address }); // Its connections have these settings.
+    const late = createPostgresCoordinator({ url: address }); // Its new connections have these settings.
     onTestFinished(async () => late.stop());
     await coordinator.join({ id: otherNode, address: "other.example:8080" }, 60_000);
     await beginSession(1, otherNode);

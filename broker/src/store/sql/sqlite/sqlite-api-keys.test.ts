@@ -19,7 +19,7 @@ testRestoredApiKeys("SQLite", async () => {
     broker: createSqliteApiKeys(file),
     command: createSqliteApiKeys(file),
     save: async () => copyFileSync(file, backup),
-    // Row by row: SQLite takes a copied file for the same one if it has had as many transactions.
+    // Copies rows, not the file: SQLite does not notice another file at the path if both have had the same number of transactions.
     restore: () => change(file, `attach '${backup}' as backup; ${replacing.join(" ")}`),
   };
 });
@@ -81,7 +81,7 @@ it("refuses to list keys after an older copy was written over their file", async
   await keys.stop();
 });
 
-it("still refuses to list keys and roles once the older copy has as many changes as were read", async () => {
+it("still refuses to list keys and roles after new changes bring the older copy to the revision that was read", async () => {
   const file = temporaryFile();
   const [keys, command] = [createSqliteApiKeys(file), createSqliteApiKeys(file)];
   const upTo = await replaceByOlder(keys, file);
@@ -94,7 +94,7 @@ it("still refuses to list keys and roles once the older copy has as many changes
   await keys.stop();
 });
 
-it("goes on although the row of the newest key that was read is damaged", async () => {
+it("lists new keys even if the row of the newest key that was read is damaged", async () => {
   const file = temporaryFile();
   const keys = createSqliteApiKeys(file);
   await keys.start();
@@ -106,7 +106,7 @@ it("goes on although the row of the newest key that was read is damaged", async 
   await keys.stop();
 });
 
-it("lists later changes although damage set the newest revision back", async () => {
+it("lists later changes even if damage has lowered the newest revision", async () => {
   const file = temporaryFile();
   const keys = createSqliteApiKeys(file);
   await keys.start();
@@ -119,7 +119,7 @@ it("lists later changes although damage set the newest revision back", async () 
   await keys.stop();
 });
 
-it("prunes 5,000 keys in less than 80 times the time if it must keep the latest of each principal", async () => {
+it("to prune 5,000 keys but keep the latest of each principal takes less than 80 times as long as to prune them all", async () => {
   const file = temporaryFile();
   const keys = createSqliteApiKeys(file);
   await keys.start();

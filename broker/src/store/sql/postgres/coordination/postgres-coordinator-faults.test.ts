@@ -248,7 +248,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
   });
 
   it("concurrent claims, handovers and balancing by two nodes leave one owner for each subscription, without a deadlock", async () => {
-    const connectionsMax = 3; // One for each call at once: a call that waits two seconds for one fails.
+    const connectionsMax = 3; // One for each concurrent call: a call that waits two seconds for a connection fails.
     const one = await joined({ connectionsMax });
     const other = await created({ connectionsMax });
     await other.join({ id: b, address: addressOf(b) }, lastsMs);
@@ -298,7 +298,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     await (await session()).query(insert, [subscriptionOf(1).id]);
   }
 
-  /** Changes all memberships as if the database's clock were ahead by so much, or back if `ms` is negative. */
+  /** Changes all memberships as if the database's clock were `ms` ahead, or behind if `ms` is negative. */
   async function passTime(ms: number): Promise<void> {
     await (await session()).query("update nodes set expires_at = expires_at - $1", [ms]);
   }
