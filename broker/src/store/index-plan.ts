@@ -124,9 +124,9 @@ export function planRollBack(undo: readonly Omit<BlockUndo, "number" | "hash">[]
 }
 
 /**
- * Pass as `kept` the newest block up to the given one to which the index can roll back. The index has each block with batches, so if it has an earlier block
- * instead, its branch has no entries in the block of that number. Does not compare the hash of a block that the index has forgotten, so that `kept` is
- * undefined: no rollback can have removed it.
+ * Pass as `kept` the newest block up to `number` to which the index can roll back, or undefined if the index has forgotten all of them: then no rollback can
+ * have removed the block, and the hash is not compared. The index keeps every block with batches. So if `kept` is an earlier block, the index has no batches in
+ * the block `number`, and a block with batches is another one.
  * @throws Error if the index has another block of that number, or ends before it.
  */
 export function assertHasBlock(

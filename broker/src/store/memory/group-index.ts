@@ -59,7 +59,7 @@ export class GroupIndex {
   #generation = 0;
   readonly #topics = new Map<TopicName, TopicRecord>();
   readonly #names: TopicName[] = [];
-  /** How many of the first `names` names have a prefix. */
+  /** By prefix: `count` is the number of names with the prefix among the first `names` entries of `#names`. */
   readonly #counts = new Map<string, { readonly names: number; readonly count: number }>();
   readonly #nameByAddress = new Map<Address, TopicName>();
   readonly #namesByDigest = new Map<string, TopicName[]>();
@@ -170,7 +170,7 @@ export class GroupIndex {
     return { total: names.length, topics: this.#topicsOf(names.slice(offset, offset + limit)) };
   }
 
-  /** Counts only topics again that were opened since the last count of the prefix. See `Store.countTopics`. */
+  /** Reads only the topics that were opened since the last count of the prefix. See `Store.countTopics`. */
   countTopics(prefix: string, except: readonly string[]): number {
     const known = this.#counts.get(prefix);
     const later = this.#names.slice(known?.names ?? 0).filter((name) => name.startsWith(prefix));

@@ -174,7 +174,7 @@ export function toSubscriptionRow(subscription: Subscription): SubscriptionTable
   });
 }
 
-/** Of a damaged row it returns only identifier, group, owner and epoch, in the state `damaged`. */
+/** For a damaged row, returns a subscription in the state `damaged` of which only identifier, group, owner and epoch are from the row. */
 export function fromSubscriptionRow(row: SubscriptionTable): Subscription {
   if (!isIntactSubscription(row)) return damagedSubscription(row);
   return {
@@ -217,7 +217,7 @@ function damagedSubscription(row: SubscriptionTable): Subscription {
   };
 }
 
-/** Stands for an epoch that is NULL, or too large, by damage. It equals no other. */
+/** Replaces an epoch that damage made NULL or too large. It equals no other epoch. */
 export const noEpoch = -1;
 
 function toEpoch(value: number | null): number {

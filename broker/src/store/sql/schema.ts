@@ -50,7 +50,7 @@ export type TopicChange = Pick<
 /**
  * One row for each batch. Range queries use `last_position`, so that one look-up also finds a batch that spans the start of a range.
  * `events_before` counts the topic's stored events before this batch, so that a count takes two look-ups; `ordinal` counts the group's
- * batches from 1. Neither has gaps, which shows a batch that a damaged database fails to find. Queries for one topic filter by
+ * batches from 1. Neither has gaps: a gap shows that a damaged database did not find a batch. Queries for one topic filter by
  * `topic_id` alone, so that no planner uses the group's index for them.
  */
 export interface BatchTable {
@@ -202,7 +202,7 @@ export interface SessionFilterTable {
 export interface SessionTimeTable {
   readonly group_id: string;
   readonly ms: number;
-  /** Three times `ms`. */
+  /** Three times `ms`, so that a changed column is found. */
   readonly ms_check: number;
 }
 
@@ -321,13 +321,13 @@ export interface HeldFile {
 export interface SqlDatabase {
   /** A commit is on disk when it returns. */
   readonly durable: Kysely<Schema>;
-  /** Durable, for writes of a shared index and before a transaction of publishes: few run at once, and they overtake other calls, which may be thousands. */
+  /** Durable, for writes of a shared index and for those before a transaction of publishes. Few run at once, so they may overtake thousands of other calls. */
   readonly urgent: Kysely<Schema>;
-  /** A commit survives a kill; after a power cut it is whole or absent. */
+  /** A commit survives a kill. After a power cut it is complete or absent. */
   readonly relaxed: Kysely<Schema>;
   /** Durable, with longer time limits for changes of whole tables or of a group's whole index. */
   readonly migrating: Kysely<Schema>;
-  /** Whether other processes write to it too: then rows must not be cached. */
+  /** Whether other processes write to the database too. Then do not cache rows. */
   readonly isShared: boolean;
   /** Holds the lock of this name, across processes, until the transaction ends. */
   readonly lock: (transaction: Transaction<Schema>, name: string, mode?: LockMode) => Promise<void>;

@@ -193,7 +193,7 @@ async function release(transaction: Kysely<Schema>, held: readonly HeldColumns[]
     .execute();
 }
 
-/** Whether a row has one of the keys, in the only form in which SQLite compares a row with a list of rows. */
+/** Whether a row has one of the keys, in the only syntax by which SQLite compares a row with a list of rows. */
 function keyIn(keys: readonly KeyColumns[]): RawBuilder<boolean> {
   const rows = keys.map(({ group_id, scope, key }) => sql`(${group_id}, ${scope}, ${key})`);
   return sql<boolean>`(group_id, scope, key) in (values ${sql.join(rows)})`;

@@ -8,7 +8,7 @@ import type { ApiKeySchema, ApiKeyTable } from "./sql-key-schema.ts";
 import { createRoleTables, deleteRole, putRole, readRoleMark, readRoles, type RoleMark } from "./sql-stored-roles.ts";
 import { TablesReplaced } from "./tables-replaced.ts";
 
-/** Time after the end of a key, in milliseconds, from which its row may be gone. The command line prunes after a month, by another clock. */
+/** Once a key has ended this long ago, in milliseconds, its row may be gone. The command line prunes a month after the end, perhaps by another clock. */
 const goneAfterMs = 24 * 3_600_000;
 
 /** A database that has the tables of keys and roles, or in which they can be created. */
@@ -41,9 +41,9 @@ export async function readStoredRoles(open: () => Promise<ApiKeyDatabase>): Prom
 export class SqlApiKeys implements ApiKeys {
   readonly #open: () => Promise<ApiKeyDatabase>;
   #database: ApiKeyDatabase | undefined;
-  /** Once set, every read fails: later changes bring the older tables to the revision that was read, but those before it would be missed. */
+  /** Once set, every read fails. Later changes would raise the older tables to the revision that was read, and hide that earlier changes were missed. */
   #replaced: TablesReplaced | undefined;
-  /** The newest key that was read. If its row changed other than by a revocation, a backup has replaced the tables; see {@link goesOn}. */
+  /** The newest key that was read. If its row changed other than by a revocation, a backup has replaced the tables; see {@link continuesFrom}. */
   #newest: ApiKeyTable | undefined;
   /** The mark of the roles that were read. */
   #roleMark: RoleMark | undefined;
@@ -131,7 +131,7 @@ export class SqlApiKeys implements ApiKeys {
         .where((row) => row.or([row("revision", ">", afterRevision), row("key_id", "=", newest?.key_id ?? "")]))
         .orderBy("revision")
         .execute();
-      if (newest !== undefined && !goesOn(rows, newest)) throw new TablesReplaced("keys");
+      if (newest !== undefined && !continuesFrom(rows, newest)) throw new TablesReplaced("keys");
       const intact = rows.filter(isIntact);
       this.#newest = intact.at(-1) ?? newest;
       return intact.filter(({ revision }) => revision > afterRevision).map(fromRow);
@@ -184,7 +184,7 @@ export class SqlApiKeys implements ApiKeys {
     });
   }
 
-  /** Writes the revision first, as it is: this waits for a change by another process, so that `task` sees that change. */
+  /** First writes the revision, unchanged. This write waits until a change by another process is committed, so that `task` sees that change. */
   #inTurn<Result>(
     task: (transaction: Transaction<ApiKeySchema>, revision: number) => Promise<Result>,
   ): Promise<Result> {
@@ -267,15 +267,15 @@ function fromRow(row: ApiKeyTable): NumberedApiKey {
 }
 
 /**
- * Whether rows go on from the newest key that was read: it is as it was, or was revoked since. A row that is there but damaged shows nothing; nor does one
- * that is gone, if the key ended so long ago that it may have been pruned.
+ * Whether the tables continue from the newest key that was read: its row is unchanged, or was revoked since. True if the row cannot tell: it is damaged, or it
+ * is gone and the key ended so long ago that it may have been pruned.
  */
-function goesOn(rows: readonly ApiKeyTable[], newest: ApiKeyTable): boolean {
+function continuesFrom(rows: readonly ApiKeyTable[], newest: ApiKeyTable): boolean {
   const row = rows.find(({ key_id: id }) => id === newest.key_id);
   if (row === undefined) return endOf(newest) < Date.now() - goneAfterMs;
   if (!isIntact(row)) return true;
   if (row.revision === newest.revision) return row.checksum === newest.checksum;
-  // A key that was revoked before keeps that time. Another one shows that this revocation was lost and made again.
+  // A revoked key keeps the time of its revocation. Another time shows that the tables lost this revocation, and got another one later.
   return row.revision > newest.revision && (newest.revoked_at ?? row.revoked_at) === row.revoked_at;
 }
 

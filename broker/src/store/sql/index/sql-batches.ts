@@ -20,13 +20,13 @@ import { fromBatchRow, type KeyedTopic } from "../rows.ts";
 import type { BatchTable, Schema, SqlDatabase } from "../schema.ts";
 
 /** Maximum number of reads of a range that seems to lack batches. A reorg may happen between two statements, or an index of the database may be damaged. */
-const looksMax = 3;
+const readsMax = 3;
 
 /** A batch's row without its events. */
 export type BatchPlace = Omit<BatchTable, "events">;
 
 /** Result of one read; `missing` gives the positions between which batches seem to be missing. */
-interface Look<Value> {
+interface ReadOutcome<Value> {
   readonly value: Value;
   readonly missing?: { readonly after: number; readonly before: number } | undefined;
 }
@@ -59,7 +59,7 @@ export class SqlBatches {
 
   async find(groupId: GroupId, name: TopicName, sequence: number): Promise<EventBatch | undefined> {
     const { queries, findTopic } = this.#options;
-    return this.#look(groupId, async () => {
+    return this.#readUntilComplete(groupId, async () => {
       const topic = await findTopic(groupId, name);
       if (topic === undefined) return { value: undefined };
       const { topicId } = topic;
@@ -73,7 +73,7 @@ export class SqlBatches {
   async read(groupId: GroupId, range: BatchRange): Promise<readonly EventBatch[]> {
     if (range.upTo <= range.after) return [];
     const { topic } = range;
-    return this.#look(groupId, async () =>
+    return this.#readUntilComplete(groupId, async () =>
       topic === undefined ? this.#readOfGroup(groupId, range) : this.#readOfTopic(groupId, range, topic),
     );
   }
@@ -85,11 +85,11 @@ export class SqlBatches {
     return findFrom(checkPlace(next, topic.topic.name), { total: topic.eventCount, after }).count;
   }
 
-  /** Looks for a gap at a sequence that no batch contains. If the sequence was skipped or is still to come, no stored event lies between its neighbours. */
+  /** Searches for a gap at a sequence that no batch contains. There is none if `events_before` counts no stored event between the neighbouring batches. */
   async #findMissing(
     topic: KeyedTopic,
     { row, sequence }: { readonly row: BatchPlace | undefined; readonly sequence: number },
-  ): Promise<Look<never>["missing"]> {
+  ): Promise<ReadOutcome<never>["missing"]> {
     const [next] = await this.#read(this.#options.queries.findNextSequence.bind({ topicId: topic.topicId, sequence }));
     if (next !== undefined) checkPlace(next, topic.topic.name);
     const expected = row === undefined ? 0 : row.events_before + countOf(row);
@@ -97,7 +97,7 @@ export class SqlBatches {
     return { after: row?.last_position ?? -1, before: next?.first_position ?? endOfBlock(topic.topic.blockNumber) };
   }
 
-  async #readOfGroup(groupId: GroupId, range: BatchRange): Promise<Look<readonly EventBatch[]>> {
+  async #readOfGroup(groupId: GroupId, range: BatchRange): Promise<ReadOutcome<readonly EventBatch[]>> {
     const { queries } = this.#options;
     const sizes = await this.#read(queries.findSizes.bind({ groupId, ...bounds(range) }));
     const last = lastWithin(sizes, range.bytesMax);
@@ -112,7 +112,11 @@ export class SqlBatches {
     return { value, missing: await this.#findGap(rows, range, { density, isCut: isCut(sizes, last, range) }) };
   }
 
-  async #readOfTopic(groupId: GroupId, range: BatchRange, name: TopicName): Promise<Look<readonly EventBatch[]>> {
+  async #readOfTopic(
+    groupId: GroupId,
+    range: BatchRange,
+    name: TopicName,
+  ): Promise<ReadOutcome<readonly EventBatch[]>> {
     const { queries, findTopic } = this.#options;
     const topic = await findTopic(groupId, name);
     if (topic === undefined) return { value: [] };
@@ -137,7 +141,7 @@ export class SqlBatches {
     rows: readonly BatchPlace[],
     range: BatchRange,
     { density, isCut }: { readonly density: Density; readonly isCut: boolean },
-  ): Promise<Look<never>["missing"]> {
+  ): Promise<ReadOutcome<never>["missing"]> {
     const last = rows.at(-1);
     const end = Math.max(range.after, last?.last_position ?? -1);
     const [ends] = await this.#read(density.ends({ after: range.after, last: end }));
@@ -156,12 +160,12 @@ export class SqlBatches {
    * Repeats a read that lacks batches, the last time with rebuilt indexes: the indexes may be damaged while the rows are intact.
    * @throws IndexDamagedError if the last read also lacks batches.
    */
-  async #look<Value>(groupId: GroupId, look: () => Promise<Look<Value>>): Promise<Value> {
-    for (let looks = 1; ; looks += 1) {
-      const { value, missing } = await look();
+  async #readUntilComplete<Value>(groupId: GroupId, read: () => Promise<ReadOutcome<Value>>): Promise<Value> {
+    for (let reads = 1; ; reads += 1) {
+      const { value, missing } = await read();
       if (missing === undefined) return value;
-      if (looks === looksMax) throw await this.#toError(groupId, missing);
-      if (looks === looksMax - 1) await this.#reindexOnce();
+      if (reads === readsMax) throw await this.#toError(groupId, missing);
+      if (reads === readsMax - 1) await this.#reindexOnce();
     }
   }
 

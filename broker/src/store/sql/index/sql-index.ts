@@ -92,7 +92,7 @@ export class SqlIndex {
     options: ApplyOptions = { isFinal: false },
   ): Promise<void> {
     if (blocks.length === 0) return;
-    // With a lease, other nodes read what is written here and continue from it: a crash of the database server must not undo it.
+    // With a lease, other nodes continue from this write: a crash of the database server must not undo it.
     const database = options.lease === undefined ? this.#database : this.#shared.urgent;
     await this.#applying.acquire();
     try {
@@ -346,13 +346,13 @@ export class SqlIndex {
     return this.#toPage(rows, { offset, limit }, Math.max(counted, seen));
   }
 
-  /** A page and its total. A page that is not full ends the list: its total leaves out topics that were opened between its query and the count. */
+  /** A page and its total. A page that is not full is the last one: its total omits topics that were opened between the query of the page and the count. */
   #toPage(rows: readonly TopicRow[], { offset, limit }: Omit<TopicQuery, "ranges">, counted: number): TopicPage {
     const total = rows.length < limit ? Math.min(counted, offset + rows.length) : counted;
     return { total, topics: this.#topicsOf(rows) };
   }
 
-  /** The number of topics is the newest ordinal: ordinals count from 1 and have no gaps, since only rollbacks delete topics, and always the newest. */
+  /** The newest ordinal is the number of topics. Ordinals count from 1 without gaps, because only rollbacks delete topics, and they delete the newest. */
   async #countTopics(database: Kysely<Schema>, groupId: GroupId): Promise<number> {
     const { rows } = await database.executeQuery(this.#queries.findNewestTopic.bind({ groupId }));
     return rows[0]?.ordinal ?? 0;

@@ -214,7 +214,7 @@ function toUndo(row: BlockTable): BlockUndo {
   return { number: row.number, hash: row.hash as BlockUndo["hash"], topicsTotal, images, retained }; // Unchanged since it was stored.
 }
 
-/** What the removed batches leave: their events, to count them, and the newest batches, to remember them. */
+/** The removed events, for the counts of subscriptions, and the newest removed batches, which the store remembers. */
 interface Dropped {
   readonly events: VanishedEvents;
   readonly eventCount: number;

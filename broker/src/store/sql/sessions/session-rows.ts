@@ -18,7 +18,7 @@ import type { SessionFilterTable, SessionTable } from "../schema.ts";
 type Immutable = Pick<SessionTable, "session_id" | "group_id" | "interface_type" | "key" | "created_at">;
 type EndColumns = Pick<SessionTable, "principal" | "expiry_ms" | "will" | "will_delay_ms">;
 
-/** Checksum of the columns that no other check covers, without the owner: a node that is not a member has lost its sessions, so a damaged owner does no harm. */
+/** Checksum of the columns that no other check covers. Omits the owner: a damaged owner names no member, and a node that is no member loses its sessions. */
 function checksumOfSession(row: Immutable & EndColumns): number {
   const will = row.will === null ? null : checksumOfBytes(row.will);
   const { session_id, group_id, interface_type, key, created_at, principal, expiry_ms, will_delay_ms } = row;
@@ -114,7 +114,7 @@ export function toSessionRow(session: StoredSession): SessionTable {
   };
 }
 
-/** New columns of the connection end for a row, with the checksum that matches them. A damaged row gets a checksum that never matches. */
+/** The columns for the time after the connection's end, with the row's new checksum. A damaged row gets a checksum that never matches. */
 export function withEnd(row: SessionTable, end: EndColumns): EndColumns & Pick<SessionTable, "checksum"> {
   const isIntact = checksumOfSession(row) === row.checksum;
   return { ...end, checksum: isIntact ? checksumOfSession({ ...row, ...end }) : -1 };

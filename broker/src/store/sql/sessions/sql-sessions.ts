@@ -176,8 +176,8 @@ export class SqlSessions implements SessionStore, ShareStore {
   }
 
   /**
-   * One page after the other, since a node may have had tens of thousands of sessions. Locks each page in the order of identifiers, as a rollback does. Then
-   * looks again whether its sessions are lost: a node that has just joined may have taken one while this waited.
+   * Detaches page by page, since a node may have had tens of thousands of sessions. Locks each page in the order of identifiers, as a rollback does. Then
+   * checks again which of its sessions are lost: while this waited for the locks, a node that has just joined may have claimed one.
    */
   async detachLost(groupId: GroupId): Promise<void> {
     const isLost = sql<boolean>`((owner is null and detached_at is null)
@@ -185,7 +185,7 @@ export class SqlSessions implements SessionStore, ShareStore {
     for (let count = rowsAtOnceMax; count === rowsAtOnceMax; )
       count = await this.#change(async (transaction) => {
         const all = transaction.selectFrom("sessions").select("session_id");
-        const lost = all.where("group_id", "=", groupId).where(isLost).limit(rowsAtOnceMax); // Unsorted, since the sweep of each second mostly finds none.
+        const lost = all.where("group_id", "=", groupId).where(isLost).limit(rowsAtOnceMax); // Not sorted: most sweeps find none.
         const rows = await this.#database.locking(all.where("session_id", "in", lost).orderBy("session_id")).execute();
         const ids = this.#database.column(rows.map(({ session_id }) => session_id));
         if (rows.length > 0) await detachWhere(transaction, groupId, sql`session_id in ${ids} and ${isLost}`);

@@ -28,8 +28,8 @@ interface PlaceRow extends ShareTable {
 }
 
 /**
- * Maximum number of unacknowledged events of shares that one statement checks for returned ones: SQLite takes up to 3 µs for each on the main thread, and the
- * members of a share may have a million.
+ * Maximum number of unacknowledged events of shares in which one statement searches for returned events: SQLite takes up to 3 µs for each on the main thread,
+ * and the members of a share may have a million.
  */
 const checkedAtOnceMax = 2_000;
 
@@ -86,7 +86,7 @@ export class SqlShares implements ShareStore {
       const positions = damaged.map(({ position }) => position);
       const deleting = relaxed.deleteFrom("share_events").where("share_id", "=", id).where("position", "in", positions);
       const { numDeletedRows } = await deleting.executeTakeFirst();
-      // Again: without the damaged rows, a page with more events after it would look like the last one.
+      // Read the page again: without its damaged rows it is too short, and the caller would take it for the last page.
       if (numDeletedRows > 0n) return this.listReturned(id, { after, atMost });
     }
     return places.filter((place) => place !== undefined);
@@ -101,7 +101,7 @@ export class SqlShares implements ShareStore {
     return [...found] as ShareId[]; // Unchanged since they were stored.
   }
 
-  /** Ranges that together have every event of the given shares, and after each share at most the rest of one range of events of others. */
+  /** Ranges that together have every event of the given shares. A range that goes beyond the end of a share also has events of other shares. */
   async *#rangesOf(ids: readonly ShareId[]): AsyncIterable<EventRange> {
     const known = new Set<string>(ids);
     let left: readonly string[] = ids.toSorted(); // Ascending, as the primary key is.
@@ -117,7 +117,7 @@ export class SqlShares implements ShareStore {
     }
   }
 
-  /** Ranges that together have every event after `after`: of one share, or of all. PostgreSQL checks all in one statement, which blocks nobody. */
+  /** Ranges that together have every event after `first`, of one share or of all. With PostgreSQL one range has all: its statements block no event loop. */
   async *#rangesAfter(first: EventKey, only?: ShareId): AsyncIterable<EventRange> {
     let after = first;
     for (;;) {
@@ -192,7 +192,7 @@ export class SqlShares implements ShareStore {
     return (await query.execute()).map(({ filter }) => filter).filter(isShared);
   }
 
-  /** For takes and returns: a crash of the database server must not undo what its live nodes have given to clients, or taken back. */
+  /** For takes and returns: the nodes survive a crash of the database server, so it must not undo a change that they have told their clients. */
   get #durable(): Kysely<Schema> {
     const { isShared: hasServer, durable, relaxed } = this.#database;
     return hasServer ? durable : relaxed;
@@ -243,7 +243,7 @@ export async function settle(
     await deleteEvents(transaction, { share, positions, holder: { id, epoch } });
 }
 
-/** Moves the events of sessions to their next epoch, so that they do not count as returned. */
+/** Raises the session epoch in the events of sessions whose epoch the transaction raises, so that these events do not count as returned. */
 export async function keepShared(transaction: Transaction<Schema>, ids: readonly string[]): Promise<void> {
   for (const page of pagesOf(ids)) {
     await transaction

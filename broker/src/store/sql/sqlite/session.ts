@@ -44,7 +44,7 @@ const lastingFaults: ReadonlySet<StoreFault> = new Set(["full", "io", "corrupt",
 
 /** A connection to a database, which callers use in turn. */
 export class SqliteSession implements DatabaseConnection {
-  readonly #database: NativeDatabase; // Keeps it from garbage collection, which its statements do not.
+  readonly #database: NativeDatabase; // Its statements alone would not keep it from garbage collection.
   readonly #options: SqliteSessionOptions;
   readonly #mutex = new TwoSpeedMutex();
   readonly #slices = createLoopSlices();
@@ -58,8 +58,8 @@ export class SqliteSession implements DatabaseConnection {
   }
 
   /**
-   * Waits for its turn, then sets the durability of the caller's commits. Each FULL commit waits for the disk, and clients can ask for thousands of them.
-   * These are `slow`: they must not delay the index, and with it every publish.
+   * Waits for its turn, then sets the durability of the caller's commits. Each FULL commit waits for the disk, and clients can cause thousands of them: give
+   * such commits the speed `slow`, so that they do not delay the index, and with it every publish.
    */
   async acquire(synchronous: Synchronous, speed: Speed): Promise<this> {
     await this.#mutex.acquire(speed);
