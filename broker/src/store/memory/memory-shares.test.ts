@@ -32,7 +32,7 @@ function startShares({ count, events }: { readonly count: number; readonly event
   return { shares, positions, checks, ids, end: () => current.clear() };
 }
 
-it("checks only as many returned events as it lists, page by page, and one to find out that a share has some", async () => {
+it("checks as many returned events as a page lists, and only one to find out whether a share has any", async () => {
   const { shares, positions, checks, ids, end } = startShares({ count: 1, events: 1_000 });
   end();
   const [id = "" as ShareId] = ids;
@@ -44,7 +44,7 @@ it("checks only as many returned events as it lists, page by page, and one to fi
   expect(checks.count).toBe(129);
 });
 
-/** What happens first: other work, or the end of a read that takes longer than a slice between two looks at the time. */
+/** Returns the order in which other work and a read happen. Between two reads of the clock, more time passes than a slice may take. */
 async function orderOf(read: () => Promise<unknown>): Promise<readonly string[]> {
   let now = 0;
   const clock = vi.spyOn(performance, "now").mockImplementation(() => (now += 6));
@@ -58,12 +58,12 @@ async function orderOf(read: () => Promise<unknown>): Promise<readonly string[]>
 it.each([
   { count: 1, events: 3_000 },
   { count: 30, events: 100 },
-])("lets other work have its turn while it looks for shares with returned events: %j", async (size) => {
+])("other work gets its turn during a search for shares with returned events: %j", async (size) => {
   const { shares, ids } = startShares(size);
   expect(await orderOf(() => shares.findReturning(ids))).toEqual(["other work", "read"]);
 });
 
-it("lets other work have its turn while it looks for the returned events of a share", async () => {
+it("other work gets its turn during a search for the returned events of a share", async () => {
   const { shares, ids } = startShares({ count: 1, events: 3_000 });
   const [id = "" as ShareId] = ids;
   const read = () => shares.listReturned(id, { after: positionZero, atMost: 64 });

@@ -109,7 +109,7 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
     expect(new Set((await store.listSubscriptions()).map(({ cursor }) => cursor))).toEqual(new Set([cursor]));
   });
 
-  // Otherwise, after a crash of the server, another member could get the same event, or a member could have an event that it never gets.
+  // Otherwise, after a crash of the server, two members could get the same event, or the share could wait for a member that never got its event.
   it("waits for the disk when a member takes events from a share, and when a take is undone", async () => {
     const url = await schemas.take();
     const store = createPostgresStore({ url });

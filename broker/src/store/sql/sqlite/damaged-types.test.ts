@@ -25,7 +25,7 @@ async function change(statement: RawBuilder<unknown>): Promise<void> {
   await statement.execute(database.relaxed);
 }
 
-it("returns a damaged subscription whose group became bytes with a text for its group, and deletes it", async () => {
+it("returns a subscription whose group became bytes as damaged, with a text as its group, and deletes it", async () => {
   const { id, epoch } = subscriptionOf(1);
   await store.insertSubscription(subscriptionOf(1), 0);
   await change(sql`update subscriptions set group_id = cast(group_id as blob)`);
@@ -35,7 +35,7 @@ it("returns a damaged subscription whose group became bytes with a text for its 
 
 it("deletes a damaged subscription whose epoch became NULL", async () => {
   await store.insertSubscription(subscriptionOf(1), 0);
-  // Damage ignores the constraints of a column; a copy of the table has none.
+  // A copy of the table has no constraints, since damage does not respect them either.
   await change(sql`create table copied as select * from subscriptions`);
   await change(sql`drop table subscriptions`);
   await change(sql`alter table copied rename to subscriptions`);
@@ -60,7 +60,7 @@ describe("a bit above 2^53 that flipped", () => {
       [53, 55, 62].map((bit) => [column, bit] as const),
     ),
   )("a flipped bit in %s (bit %i) damages only its subscription, which can be deleted", async (column, bit) => {
-    const cursor = toPosition(0, 1025); // If bit 62 flips, rounding removes a 1, and the residue of 2^62 is 1.
+    const cursor = toPosition(0, 1025); // A flip of bit 62 adds 2^62, whose residue is 1, and rounding removes 1: the sum of the residues stays.
     for (const number of [1, 2]) await store.insertSubscription(subscriptionOf(number, { cursor }), 0);
     const { id } = subscriptionOf(1);
     const name = sql.ref(column);

@@ -44,7 +44,7 @@ describe("the SQLite session", () => {
     expect(seen).toEqual(["a begins", "a ends", "b begins", "b ends", "c begins", "c ends"]);
   });
 
-  it("runs relaxed and urgent transactions before the second of the durable ones that came earlier", async () => {
+  it("runs relaxed and urgent transactions before durable ones that came earlier and still wait", async () => {
     const seen: string[] = [];
     const turn = async (on: Kysely<Schema>, name: string): Promise<void> => {
       await sql`select 1`.execute(on);
@@ -104,7 +104,7 @@ async function synchronousOf(on: Kysely<Schema>): Promise<number | undefined> {
   return rows[0]?.synchronous;
 }
 
-it("a store whose file has been replaced leaves the log of the other file, and its own, and says so", async () => {
+it("a store whose file was replaced fails to close, and leaves its own log and that of the other file unchanged", async () => {
   const [file, other] = [temporaryFile(), temporaryFile()];
   await (await openWithTable(other, true)).close();
   const before = ["", "-wal"].map((suffix) => readFileSync(`${other}${suffix}`));
