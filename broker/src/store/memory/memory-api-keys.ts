@@ -19,7 +19,7 @@ export class MemoryApiKeys implements ApiKeys {
   async stop(): Promise<void> {}
 
   async insertApiKey(key: ApiKey, atMost: number): Promise<boolean> {
-    // Counts them only if that many keys exist: otherwise each insertion would read all earlier ones.
+    // Counts the valid keys only if there are at least `atMost` keys: otherwise each insertion would read all keys.
     const isFull = this.#keys.size >= atMost && this.#countValid(key.createdAt) >= atMost;
     if (isFull || this.#keys.has(key.id)) return false;
     this.#put(key);

@@ -18,8 +18,8 @@ interface KeptScope extends Pick<PublishKey, "groupId" | "scope"> {
 }
 
 /**
- * The publish keys of the memory store, in the order in which they were recorded. There may be a million: no call but the last page of an expiry goes
- * through all of them.
+ * The publish keys of the memory store, in the order in which they were recorded. There may be a million, so only the last page of an expiry visits all
+ * of them.
  */
 export abstract class MemoryPublishKeys implements PublishKeys {
   readonly #rows = new Map<string, PublishKeyRow>();

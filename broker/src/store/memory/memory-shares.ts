@@ -14,7 +14,7 @@ interface TakenGift extends ShareGift {
 interface KeptShare extends StoredShare {
   readonly groupId: GroupId;
   readonly filter: TopicFilter;
-  /** Events that the share gave to members and that are not settled, in ascending order: a take adds only events after the cursor, and replaces others. */
+  /** Events that the share gave to members, and that are not settled, in ascending order: a take adds events after the cursor, or replaces one in its place. */
   readonly events: Map<Position, TakenGift>;
 }
 
@@ -24,7 +24,7 @@ export interface MemorySharesOptions {
   readonly isMember: (groupId: GroupId, filter: TopicFilter) => boolean;
 }
 
-/** Maximum number of events that a read visits before it looks at the time, which takes as long as a visit. */
+/** Maximum number of events that a read visits before it reads the clock, which takes as long as a visit. */
 const visitedAtOnceMax = 1_000;
 
 /** Shares in memory. Each call makes all its changes in one turn of the event loop. */
@@ -111,7 +111,7 @@ export class MemoryShares {
     }
   }
 
-  /** Moves the events of a session to its new epoch, so that they do not count as returned. */
+  /** Gives the events of a session its new epoch, so that they do not count as returned. */
   keep(former: SessionKey, epoch: number): void {
     for (const { events } of this.#kept.values()) {
       for (const [position, gift] of events) {

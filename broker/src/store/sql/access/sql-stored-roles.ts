@@ -57,10 +57,10 @@ export async function deleteRole(transaction: Transaction<ApiKeySchema>, name: s
   return true;
 }
 
-/** Tells two tables of roles apart that have had the same number of changes, as after a restore. */
+/** Differs between two tables of roles, even if both have had the same number of changes, as after a restore. */
 export interface RoleMark {
   readonly revision: number;
-  /** Of the checksums of the rows. */
+  /** Sum of the rows' checksums. */
   readonly sum: string | null;
 }
 
@@ -77,7 +77,7 @@ export async function readRoles(database: Kysely<ApiKeySchema>): Promise<readonl
   return roles.toSorted((left, right) => (left.name < right.name ? -1 : 1));
 }
 
-/** Writes the revision, as it is: this waits for a change by another process, so that the caller sees that change. */
+/** Returns the revision, and writes it unchanged. This write waits until a change by another process is committed, so that the caller sees that change. */
 async function currentRevision(transaction: Transaction<ApiKeySchema>): Promise<number> {
   const update = transaction.updateTable("access_role_revisions").set({ revision: sql<number>`revision` });
   return (await update.returning("revision").executeTakeFirstOrThrow()).revision;

@@ -12,7 +12,7 @@ interface Tally {
   readonly hosts: Set<string | null> | undefined;
 }
 
-/** Counts rows against quotas in the transaction that writes them. It holds a lock of what each quota counts, so that the counts are exact across all nodes. */
+/** Counts rows against quotas in the transaction that writes them. It holds a lock for each count, so that the counts are exact across all nodes. */
 export class QuotaTallies {
   readonly #database: SqlDatabase;
   readonly #transaction: Transaction<Schema>;
@@ -101,7 +101,7 @@ function isFull({ count, hosts }: Tally, { max }: StoredQuota, receiver: string 
   return hosts === undefined ? count >= max : !hosts.has(receiver) && hosts.size >= max;
 }
 
-/** The name of a tally and its lock. Without the limit: nodes whose settings give different limits count the same rows. */
+/** The name of a count and of its lock. It omits the limit: nodes whose settings have different limits count the same rows. */
 function nameOf({ of, name, what }: StoredQuota): string {
   return `${what} ${of} ${name}`;
 }

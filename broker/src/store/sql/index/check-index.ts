@@ -33,14 +33,14 @@ export async function emptyDamagedIndex(
     const groups = await transaction.selectFrom("groups").selectAll().execute();
     for (const table of indexTables) await transaction.deleteFrom(table).execute();
     for (const group of groups) await transaction.insertInto("groups").values(emptied(group)).execute();
-    const hints = groups.map(({ group_id }) => ({ kind: "index", groupId: group_id as GroupId }) as const); // Maybe damaged: then no node knows the group.
+    const hints = groups.map(({ group_id }) => ({ kind: "index", groupId: group_id as GroupId }) as const); // No node knows a damaged identifier.
     await notify(transaction, hints);
     await checkEmptied(transaction);
     return finding;
   });
 }
 
-/** Looks at one moment's state of the index, without locks: the check takes seconds if there are many topics, and other nodes write the index meanwhile. */
+/** Checks a snapshot of the index, without locks: the check takes seconds if there are many topics, and other nodes write the index meanwhile. */
 async function isDamaged({ migrating }: SqlDatabase): Promise<boolean> {
   return migrating.transaction().execute(async (transaction) => {
     await sql`set transaction isolation level repeatable read, read only`.execute(transaction);

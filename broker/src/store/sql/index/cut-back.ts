@@ -20,7 +20,7 @@ export interface Cut {
 /** Whether an event after the cursor has failed. */
 const isFailing = sql<boolean>`(failed_attempts > 0 or failed_ms > 0 or failing_since > 0)`;
 
-/** Whether the row is intact: a rewritten row would look intact. */
+/** Whether the row is intact. A damaged row must stay as it is: with a new check it would look intact. */
 const isIntact = sql<boolean>`progress_check = ${progressCheckSql(sql`cursor`, sql`notified_count`)}`;
 
 type Row = Pick<SubscriptionTable, "id" | "filter" | "cursor">;

@@ -100,8 +100,8 @@ async function read<Row>(transaction: Transaction<Schema>, query: CompiledQuery<
 }
 
 /**
- * The row with the counters of a stored row, if these match the checksum of the stored row. Counters that continue those of the batches before are wrong if
- * the batch right before is missing.
+ * Returns the row with the counters of a stored row, if the stored row's checksum confirms them. The given counters continue from the stored batch before, and
+ * are wrong if the batch just before is missing.
  */
 function withKeptCounters(row: BatchTable, found: Found, name: string): BatchTable {
   for (const kept of found) {

@@ -6,8 +6,8 @@ import type { SqlDatabase } from "../schema.ts";
 /** Maximum number of counts in memory, about 200 bytes each. One more empties the cache. */
 const countsKeptMax = 10_000;
 
-/** How many topics are counted by their names in the time in which one is passed by its ordinal: SQLite needs 0.04 µs and 1 µs. */
-const namedPerPassed = 20;
+/** How many topics SQLite counts by their names while it reads one by its ordinal: these take it 0.04 µs and 1 µs. */
+const namesPerOrdinal = 20;
 
 interface Kept {
   /** The generation of the index: a rollback, which alone removes topics, changes it. */
@@ -31,8 +31,8 @@ interface CountRequest {
 }
 
 /**
- * Counts topics by ranges of names. It remembers each count, and counts only later topics again if they are few: each topic that a tenant with a quota opens,
- * or may not open, and each page of its topics needs the count, and to count 100,000 topics takes 15 ms, in SQLite on the main thread.
+ * Counts topics by ranges of names. It remembers each count, and adds only later topics to it if they are few. To count 100,000 topics takes 15 ms, in SQLite
+ * on the main thread, and each page of a tenant's topics needs the count, as does each topic that a tenant with a quota opens or is refused.
  */
 export class TopicCounts {
   readonly #database: SqlDatabase;
@@ -55,12 +55,12 @@ export class TopicCounts {
     return count - excepted;
   }
 
-  /** The last count; undefined if the later topics, which may be all of other tenants, take longer than counting again. */
+  /** The last count; undefined if it is faster to count all names again than to read the later topics, which may all belong to other tenants. */
   async #findNear(groupId: GroupId, kept: Kept | undefined): Promise<Kept | undefined> {
     if (kept === undefined) return undefined;
     const newest = sql<Pick<Kept, "ordinal">>`select max(ordinal) as ordinal from topics where group_id = ${groupId}`;
     const { ordinal } = (await newest.execute(this.#database.relaxed)).rows[0] ?? kept;
-    return (ordinal - kept.ordinal) * namedPerPassed <= kept.count ? kept : undefined;
+    return (ordinal - kept.ordinal) * namesPerOrdinal <= kept.count ? kept : undefined;
   }
 
   async #read(request: CountRequest, after: number): Promise<Counted> {
@@ -70,7 +70,7 @@ export class TopicCounts {
   }
 }
 
-/** Counts the topics after an ordinal; 0 for all. One statement, since a topic that is indexed meanwhile must be in both counts or in none. */
+/** Counts the topics after an ordinal; 0 for all. One statement: a topic that is indexed meanwhile must be in `later` and `ordinal`, or in neither. */
 export function countTopicsAfter(
   { byBytes, column }: SqlDatabase,
   { groupId, range: { from, before }, except }: CountRequest,
@@ -78,13 +78,13 @@ export function countTopicsAfter(
 ) {
   const name = byBytes("name");
   const found = sql`group_id = ${groupId} and ${name} >= ${from} and ${name} < ${before}`;
-  // No index has the expression of a name, so few later topics are found by their ordinals.
-  const passed = sql`group_id = ${groupId} and ordinal > ${after} and (${name} || '') >= ${from} and (${name} || '') < ${before}`;
+  // No index has the expression `name || ''`, so the database finds the later topics, which are few, by their ordinals.
+  const afterOrdinal = sql`group_id = ${groupId} and ordinal > ${after} and (${name} || '') >= ${from} and (${name} || '') < ${before}`;
   const excepted =
     except.length === 0 ? sql`0` : sql`(select count(*) from topics where ${found} and name in ${column(except)})`;
   return sql<Counted>`select
     coalesce((select generation from groups where group_id = ${groupId}), 0) as generation,
     coalesce((select max(ordinal) from topics where group_id = ${groupId}), 0) as ordinal,
-    (select count(*) from topics where ${after === 0 ? found : passed}) as later,
+    (select count(*) from topics where ${after === 0 ? found : afterOrdinal}) as later,
     ${excepted} as excepted`;
 }

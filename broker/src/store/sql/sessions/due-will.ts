@@ -24,7 +24,7 @@ export async function keepDueWill(
   return (await insertSession(transaction, dueWill)) ? dueWill : "unstored";
 }
 
-/** Returns false, and inserts nothing, if there is a row of that name: the claim of a client that has the key of another session's will may come meanwhile. */
+/** Returns false, and inserts nothing, if a session with that key exists. A client whose key is also the key of a stored will may claim it meanwhile. */
 export async function insertSession(transaction: Transaction<Schema>, session: StoredSession): Promise<boolean> {
   const inserted = await transaction
     .insertInto("sessions")

@@ -55,7 +55,7 @@ export async function advanceSessionTime(database: Kysely<Schema>, groupId: Grou
 
 /**
  * Detaches sessions of a group: removes the owner and sets the next epoch. A session that is already detached keeps its `detached_at`. The statement reads the
- * group's session time once: to find it for each row took longer the more rows it had detached.
+ * group's session time once: if it read the time for each row, each read took longer than the one before.
  */
 export async function detachWhere(
   transaction: Kysely<Schema>,

@@ -11,7 +11,7 @@ import { openNative } from "./native.ts";
 import { SqliteSession } from "./session.ts";
 import { SqliteDialect } from "./sqlite-dialect.ts";
 
-/** Longest time for which work is repeated while another process locks the file, in milliseconds. */
+/** Longest time to repeat work while another process locks the file, in milliseconds. */
 const busyMsMax = 5000;
 /** Pause between two tries, in milliseconds. */
 const busyPauseMs = 10;

@@ -31,7 +31,7 @@ async function openSqlite(file: string, options: SqliteSessionOptions): Promise<
   const { description, onFault, keepsLog } = options;
   const opened = createPrivately(file, description);
   const native = await openConfigured(file, options);
-  // SQLite finds the log by the path: closing a file that has been replaced would delete the log of the other one.
+  // SQLite finds the log by the path: if another file is at the path now, closing this one would delete the log of the other.
   const session = new SqliteSession(native, { ...options, keepsLog: () => keepsLog() || isMoved(opened) });
   const durable = new Kysely<Schema>({ dialect: new SqliteDialect(session, "FULL", "slow") });
   const urgent = new Kysely<Schema>({ dialect: new SqliteDialect(session, "FULL", "quick") });

@@ -83,8 +83,8 @@ export async function removeExpired(queries: Kysely<Schema>): Promise<boolean> {
 }
 
 /**
- * Shortens memberships that end later than any may, since the database's clock was set back: a node that died before would stay a member until the clock has
- * caught up. A live node renews in time. Skips rows that others have locked: they renew or shorten them, and must not hold up this call.
+ * Shortens memberships that are longer than any may be, because the database's clock was set back. A dead node would otherwise stay a member until the clock
+ * has caught up; a live node renews in time. Skips rows that others have locked: they renew or shorten them, and must not hold up this call.
  */
 async function shorten(queries: Kysely<Schema>): Promise<void> {
   const free = sql`select node_id from nodes where expires_at > ${latestEnd} for update skip locked`;
@@ -121,8 +121,8 @@ async function remove(
 }
 
 /**
- * Detaches sessions of removed members: in each group a thousand, and none that a rollback has locked. The members' other work must not wait for all of their
- * sessions; a later sweep detaches the rest.
+ * Detaches sessions of removed members: up to a thousand in each group, and none that a rollback has locked. A later sweep detaches the others, so that the
+ * takeover of the members' other work does not wait for all of their sessions.
  */
 async function detachSome(transaction: Transaction<Schema>, ids: readonly string[]): Promise<void> {
   const { rows } = await sql<{ readonly group_id: string }>`
@@ -136,8 +136,8 @@ async function detachSome(transaction: Transaction<Schema>, ids: readonly string
 }
 
 /**
- * The given nodes that have a row, which may have expired since {@link removeExpired}. Call it in a transaction that has locked the rows that name the
- * nodes: then it also finds a node that has just become an owner.
+ * Those of the given nodes that have a row, even if the row has expired since {@link removeExpired}. First lock the rows from which you read the identifiers,
+ * in the same transaction: then this also finds a node that has just become an owner.
  */
 export async function findPresent(
   transaction: Kysely<Schema>,
