@@ -42,14 +42,14 @@ export function readPublished(
   const isPublished =
     kind !== undefined && isSameBytes(kind, publishedSignature(keccak)) && topics.length === topicCount;
   if (!isPublished || topic === undefined || firstSequence === undefined || sender === undefined) {
-    throw new MalformedError("a log of another kind");
+    throw new MalformedError("a log that is not EventsPublished");
   }
   const length = wordAt(data, 3);
   const padded = Math.ceil(length / word) * word;
   const start = headWords * word;
   const hasEventsOnly = wordAt(data, 2) === eventsOffset && data.length === start + padded;
   if (!hasEventsOnly || data.subarray(start + length).some((byte) => byte !== 0)) {
-    throw new MalformedError("data of another form");
+    throw new MalformedError("the data of an EventsPublished log is malformed");
   }
   return {
     topic: addressIn(topic),

@@ -5,8 +5,8 @@ const leapSecond = /(?<=T\d\d:\d\d:)60/i;
 const epochTime = /^\d{12,14}$/;
 
 /**
- * Parses a time of RFC 3339, whose seconds may be missing, to milliseconds since the epoch. Undefined for a text of another form, NaN for a time that does not
- * exist.
+ * Parses a time of RFC 3339, whose seconds may be missing, to milliseconds since the epoch. Undefined for a text in another format, NaN for a time that does
+ * not exist.
  */
 export function parseDateTime(text: string): number | undefined {
   const date = shape.exec(text)?.[1];
