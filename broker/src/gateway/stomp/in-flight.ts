@@ -1,9 +1,14 @@
 import type { Ticket } from "../../domain/delivery-window.ts";
+import { SetMap } from "../../lib/set-map.ts";
 
-/** The events of one subscription that were sent to the client and not acknowledged, by eventId, in the order of sending. */
+/**
+ * The events of one subscription that were sent to the client and not acknowledged, in the order of sending. Two of them may have the same eventId, since the
+ * digest of a topic in it is short, and publishers choose the names of topics.
+ */
 export class InFlight {
-  readonly #tickets = new Map<string, Ticket>();
   readonly #eventIds = new Map<Ticket, string>();
+  /** The tickets of each eventId, in the order of sending. */
+  readonly #tickets = new SetMap<string, Ticket>();
   /**
    * Events that were settled last, or that a reorg removed. A late ACK of one of them does nothing, while an ACK of an unknown event is an error: a
    * client may settle an event twice, and cannot know what a reorg removed.
@@ -18,49 +23,48 @@ export class InFlight {
 
   give(eventId: string, ticket: Ticket): void {
     // If an event still has this ticket, a reorg removed that event: a late ACK of it must not acknowledge the new one.
-    const former = this.#eventIds.get(ticket);
-    if (former !== undefined) this.#forget(former);
-    this.#release(eventId);
-    this.#tickets.set(eventId, ticket); // an event that is sent again moves to the end of the order
+    this.#forget(ticket);
     this.#eventIds.set(ticket, eventId);
+    this.#tickets.add(eventId, ticket);
     this.#settled.delete(eventId);
   }
 
   /** Whether the event was sent, as far back as is remembered. */
   knows(eventId: string): boolean {
-    return this.#tickets.has(eventId) || this.#settled.has(eventId);
+    return this.has(eventId) || this.#settled.has(eventId);
   }
 
   /** Whether the event waits to be settled. */
   has(eventId: string): boolean {
-    return this.#tickets.has(eventId);
+    return this.#tickets.get(eventId).size > 0;
   }
 
-  /** Removes the event, and with `through` all events that were sent before it. Returns their tickets in order; none if it was already settled. */
+  /**
+   * Removes the event that was sent first of those with this eventId, and with `through` all events that were sent before it. Returns their tickets in order;
+   * none if it was already settled.
+   */
   settle(eventId: string, reach: "one" | "through"): readonly Ticket[] {
-    const ticket = this.#tickets.get(eventId);
-    if (ticket === undefined) return [];
-    if (reach === "one") {
-      this.#forget(eventId);
-      return [ticket];
-    }
+    const [last] = this.#tickets.get(eventId);
+    if (last === undefined) return [];
+    const found = reach === "one" ? [last] : this.#through(last);
+    for (const ticket of found) this.#forget(ticket);
+    return found;
+  }
+
+  #through(last: Ticket): readonly Ticket[] {
     const found: Ticket[] = [];
-    for (const [known, itsTicket] of this.#tickets) {
-      this.#forget(known);
-      found.push(itsTicket);
-      if (known === eventId) break;
+    for (const ticket of this.#eventIds.keys()) {
+      found.push(ticket);
+      if (ticket === last) break;
     }
     return found;
   }
 
-  #release(eventId: string): void {
-    const ticket = this.#tickets.get(eventId);
-    if (ticket !== undefined) this.#eventIds.delete(ticket);
-    this.#tickets.delete(eventId);
-  }
-
-  #forget(eventId: string): void {
-    this.#release(eventId);
+  #forget(ticket: Ticket): void {
+    const eventId = this.#eventIds.get(ticket);
+    if (eventId === undefined) return;
+    this.#eventIds.delete(ticket);
+    this.#tickets.delete(eventId, ticket);
     this.#settled.add(eventId);
     const [oldest] = this.#settled;
     if (this.#settled.size > this.#settledMax && oldest !== undefined) this.#settled.delete(oldest);

@@ -171,6 +171,34 @@ it("accepts an ACK of an event that the chain removed, and delivers the new even
   expect(await waitingCount()).toBe(0);
 });
 
+it.each(["client", "client-individual"])(
+  "counts with ack:%s each ACK of two events with one eventId for one of them, in the order of sending",
+  async (ack) => {
+    const port = await start();
+    const fields = { ...durable, ack, destination: "topic/+" };
+    const client = await RawClient.connect(port);
+    await subscribe(client, { ...fields, "prefetch-count": "2" });
+    client.send("BEGIN", { transaction: "x" });
+    for (const name of ["50622", "83634"])
+      client.send("SEND", { destination: `topic/${name}`, transaction: "x" }, name);
+    client.send("COMMIT", { transaction: "x" });
+    const acks = await take(client, 2);
+    const [first, second] = [...acks.keys()];
+    const [id = "", other] = [...acks.values()];
+    expect(other).toBe(id);
+    client.send("ACK", { id, receipt: "one" });
+    await client.next("RECEIPT");
+    const next = await RawClient.connect(port);
+    await subscribe(next, fields);
+    expect([...(await take(next, 1)).keys()]).toEqual([second]);
+    expect(await waitingCount()).toBe(1);
+    next.send("ACK", { id, receipt: "two" });
+    await next.next("RECEIPT");
+    expect(await waitingCount()).toBe(0);
+    expect(first).not.toBe(second);
+  },
+);
+
 it("lets a connection subscribe again after a suspension if the profile keeps the connection open", async () => {
   const port = await start({ profile: { closesOnRefusal: false }, limits: { rejectionsMax: 2 } });
   const client = await RawClient.connect(port);

@@ -1,3 +1,4 @@
+import type { Ticket } from "../../domain/delivery-window.ts";
 import type { Attachment, ConnectedSession } from "../../engine/broker.ts";
 import type { Delivery, EndReason, Peer } from "../../engine/session/peer.ts";
 import type { Outbox } from "../shared/connection/outbox.ts";
@@ -114,12 +115,12 @@ export class Subscription implements Peer {
   }
 
   acknowledge(eventId: string): void {
-    for (const ticket of this.#inFlight.settle(eventId, this.#reach)) this.#session?.acknowledge(ticket);
+    this.#settle(eventId, (ticket) => this.#session?.acknowledge(ticket));
   }
 
   /** Handles a NACK: the client could not process the event, and gets it again. */
   reject(eventId: string): void {
-    for (const ticket of this.#inFlight.settle(eventId, this.#reach)) this.#session?.reject(ticket, "one");
+    this.#settle(eventId, (ticket) => this.#session?.reject(ticket, "one"));
   }
 
   /** Acknowledgements may follow until the promise settles, even after {@link detach}. The promise must not reject. */
@@ -144,6 +145,14 @@ export class Subscription implements Peer {
     clearTimeout(this.#delay);
     this.#isOpen = false;
     await this.#attachment?.end();
+  }
+
+  /** Goes on to the next event of this eventId if a reorg removed the first: the client does not know which of them the chain still has. */
+  #settle(eventId: string, settle: (ticket: Ticket) => boolean | undefined): void {
+    let isGone = true;
+    while (isGone && this.#inFlight.has(eventId)) {
+      for (const ticket of this.#inFlight.settle(eventId, this.#reach)) isGone = settle(ticket) === false;
+    }
   }
 
   /** An acknowledgement in mode `client` is cumulative (1.2, "SUBSCRIBE ack Header"). */
