@@ -83,3 +83,32 @@ it("after the DISCONNECT of a client that sends no ACKs, resumes its durable sub
   await next.next("MESSAGE");
   expect(numbers(next)[0]).toBe((numbers(stalled).at(-1) ?? 0) + 1);
 });
+
+it("lets another connection resume the durable subscription of a client that stops reading after its DISCONNECT", async () => {
+  world = await StompWorld.start();
+  const { port } = world;
+  const stalled = await subscribe(port);
+  const waitingBytes = watchWaitingBytes(stalled);
+  stalled.pause();
+  const publisher = await RawClient.connect(port);
+  while (waitingBytes() === 0) {
+    publisher.send("SEND", { destination: "t", receipt: "r" }, "x".repeat(bodyBytes));
+    await publisher.next("RECEIPT");
+  }
+  stalled.send("DISCONNECT", { receipt: "bye" });
+  publisher.send("SEND", { destination: "other", receipt: "r" }); // Its answer shows that the broker has read the DISCONNECT.
+  await publisher.next("RECEIPT");
+  const next = await subscribe(port);
+  expect((await next.next("MESSAGE")).body).toBe("x".repeat(bodyBytes));
+});
+
+/** The bytes that the broker's socket of a client keeps until the operating system takes them. */
+function watchWaitingBytes(client: RawClient): () => number {
+  const sockets: Socket[] = [];
+  const cork = Socket.prototype.cork;
+  vi.spyOn(Socket.prototype, "cork").mockImplementation(function (this: Socket) {
+    if (this.remotePort === client.localPort) sockets.push(this);
+    cork.call(this);
+  });
+  return () => sockets[0]?.writableLength ?? 0;
+}

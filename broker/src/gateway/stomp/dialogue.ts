@@ -196,7 +196,7 @@ export class Dialogue {
       this.#parts.leave();
     };
     if (receipt === undefined) answer(leave);
-    else void this.#subscriptions.detachAll().then(() => answer(leave));
+    else void this.#subscriptions.detachAllInTurn().then(() => answer(leave));
   }
 
   #settle(frame: ClientFrame, receipt: string | undefined): void {

@@ -128,10 +128,15 @@ export class Subscription implements Peer {
     this.#attachment?.linger(until);
   }
 
-  /** Call it when the client sends no more. A durable subscription continues without the connection; resolves once the store has its place. */
-  detach(expirySeconds: number): Promise<void> {
+  /** Takes no more events. */
+  pause(): void {
     clearTimeout(this.#delay);
     this.#isOpen = false;
+  }
+
+  /** Call it when the client sends no more. A durable subscription continues without the connection; resolves once the store has its place. */
+  detach(expirySeconds: number): Promise<void> {
+    this.pause();
     if (this.parts.ackMode === "auto" && this.parts.isDurable) this.linger(this.parts.outbox.settled());
     const expiryMs = this.parts.isDurable ? expirySeconds * 1000 : 0;
     const written = new Promise<void>((onWritten) =>
@@ -142,8 +147,7 @@ export class Subscription implements Peer {
 
   /** Removes the subscription when the client has unsubscribed. Resolves once the removal is on disk. */
   async end(): Promise<void> {
-    clearTimeout(this.#delay);
-    this.#isOpen = false;
+    this.pause();
     await this.#attachment?.end();
   }
 

@@ -104,6 +104,13 @@ export class Subscriptions {
     for (const subscription of this.#open.values()) subscription.wake();
   }
 
+  /** As {@link detachAll}, once the client has read what it was sent. Until then, another connection may take its subscriptions over. */
+  async detachAllInTurn(): Promise<void> {
+    for (const subscription of this.#open.values()) subscription.pause();
+    await this.#parts.outbox.settled();
+    await this.detachAll();
+  }
+
   /** Call it when the client sends no more. Resolves once the places of durable subscriptions are in the store. */
   async detachAll(): Promise<void> {
     const all = [...this.#open.values()];
