@@ -161,9 +161,11 @@ export class Connection {
   }
 
   async #open(packet: ConnectPacket): Promise<Opened> {
-    const { version } = packet;
+    const { version, userName, password } = packet;
     const { broker, settings } = this.#parts;
-    const caller = await logIn(broker, this.#own.caller, { ...packet, password: packet.password?.toString() });
+    const signal = this.#intake.leftWith(this.#own.caller.signal); // A client that gives up while it waits gets no session.
+    const client = { ...this.#own.caller, signal };
+    const caller = await logIn(broker, client, { userName, password: password?.toString() });
     const { opensTopics, extensionPrefix: prefix } = settings;
     const accepted = acceptConnect(packet, this.#parts);
     const toConnack = (isSessionPresent: boolean): Buffer =>

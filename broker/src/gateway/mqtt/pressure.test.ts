@@ -1,5 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, expect, it, vi } from "vitest";
+import { withSessions } from "../../engine/testing/with-sessions.ts";
 import { withCalls } from "../../lib/with-calls.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import { TimeSlices } from "../../lib/time-slices.ts";
@@ -147,6 +148,34 @@ it("reads no more releases of a client than its Receive Maximum while the store 
   for (let messageId = 1; messageId <= 500; messageId += 1)
     expect(await client.next("pubcomp")).toMatchObject({ messageId, reasonCode: reason.packetIdNotFound });
   expect(reads.most).toBeLessThanOrEqual(10);
+});
+
+it("gives no session to a client that has closed its connection while its CONNECT waits for the store", async () => {
+  const gate = createDeferred<void>();
+  const memory = createMemoryStore();
+  let claims = 0;
+  const claimSession: typeof memory.sessions.claimSession = async (claim) => {
+    if (claim.key === "c") {
+      claims += 1;
+      await gate.promise;
+    }
+    return memory.sessions.claimSession(claim);
+  };
+  world = await MqttWorld.start({ store: withSessions(memory, { claimSession }) });
+  const connect = async (): Promise<RawClient> => {
+    const client = await RawClient.open(world.port, 5);
+    client.send({ cmd: "connect", clientId: "c", clean: false, keepalive: 0 });
+    return client;
+  };
+  const first = await connect();
+  const impatient = await connect();
+  impatient.finish();
+  await exchangePings();
+  const last = await connect();
+  await impatient.closed;
+  gate.resolve();
+  await Promise.all([first.next("connack"), last.next("connack")]);
+  expect(claims).toBe(2);
 });
 
 it("does not count a client as silent whose ping came in time, but was not read before the timer ran", async () => {

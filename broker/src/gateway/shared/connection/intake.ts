@@ -63,6 +63,7 @@ export class Intake<Unit> {
   #isStopped = false;
   /** Whether received units wait until the client has read some of its answers. */
   #isHeldBack = false;
+  #left: AbortController | undefined;
 
   constructor(stream: Duplex, parts: IntakeParts<Unit>) {
     this.#stream = stream;
@@ -82,6 +83,14 @@ export class Intake<Unit> {
 
   get isClosed(): boolean {
     return this.#isClosed;
+  }
+
+  /** Aborts with `socket`, when the connection is closed, or when the client has ended its side and sent nothing after the unit that is being handled. */
+  leftWith(socket: AbortSignal): AbortSignal {
+    const left = (this.#left = new AbortController());
+    if (socket.aborted) left.abort();
+    else socket.addEventListener("abort", () => left.abort(), { once: true });
+    return left.signal;
   }
 
   /** Whether the client waits for the broker, or has read bytes of a full outbox since the last call. Such a client does not count as silent. */
@@ -109,6 +118,7 @@ export class Intake<Unit> {
   /** Sends everything written, and ends this side. The stream closes when the client has ended its side too, or after `closeGraceMs`. */
   close(): void {
     this.#isClosed = true;
+    this.#left?.abort();
     this.#unfinished.release();
     this.#parts.cutter.discard(); // the connection stays for a while, and others may need the memory now
     this.outbox.close();
@@ -122,7 +132,9 @@ export class Intake<Unit> {
   }
 
   #receive(chunk: Buffer): void {
-    if (this.#isClosed || this.#isStopped || this.#putsOff(chunk)) return;
+    if (this.#isClosed || this.#isStopped) return;
+    if (this.#isBusy) return this.#putBack(chunk);
+    if (this.#putsOff(chunk)) return;
     const { onBytes, cutter } = this.#parts;
     this.#handle(() => {
       onBytes(chunk);
@@ -139,10 +151,14 @@ export class Intake<Unit> {
     this.#hasBegun = true;
     const pause = this.#parts.slices.pause();
     if (pause === undefined) return false;
-    this.#stream.pause(); // Else the stream would emit the bytes again at once.
-    this.#stream.unshift(chunk);
+    this.#putBack(chunk);
     this.whileBusy(pause, () => {}); // never rejects
     return true;
+  }
+
+  #putBack(chunk: Buffer): void {
+    this.#stream.pause(); // Else the stream would emit the bytes again at once.
+    this.#stream.unshift(chunk);
   }
 
   #resume(): void {
@@ -175,7 +191,9 @@ export class Intake<Unit> {
   /** Reports the end once all earlier units are handled. */
   #ended(): void {
     this.#isEnded = true;
-    if (!this.#isBusy && !this.#isHeldBack) this.#parts.onEnded();
+    const { cutter, onEnded } = this.#parts;
+    if (!this.#isBusy && !this.#isHeldBack) onEnded();
+    else if (cutter.heldBytes === 0) this.#left?.abort();
   }
 
   #handle(work: () => void): void {
@@ -186,8 +204,8 @@ export class Intake<Unit> {
     }
     if (this.#isClosed) return;
     this.count();
-    if (this.#isBlocked || !this.outbox.hasRoom) this.#stream.pause();
-    else this.#stream.resume();
+    if (this.#isStopped || !this.outbox.hasRoom) this.#stream.pause();
+    else if (!this.#isBusy) this.#stream.resume(); // Else the stream flows on until it has bytes, so that the end of the client's side shows.
   }
 
   #drained(): void {
