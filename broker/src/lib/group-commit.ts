@@ -13,7 +13,7 @@ interface Waiting<Item, Result> extends Deferred<Result> {
   readonly item: Item;
 }
 
-/** Commits items in groups: one commit at a time; items that arrive during a commit are committed together in the next one. */
+/** Commits items in groups: one commit at a time; items that arrive together, or during a commit, are committed together in the next one. */
 export class GroupCommit<Item, Result> {
   readonly #options: GroupCommitOptions<Item, Result>;
   #waiting: Waiting<Item, Result>[] = [];
@@ -33,6 +33,7 @@ export class GroupCommit<Item, Result> {
 
   async #runAll(): Promise<void> {
     this.#isRunning = true;
+    await Promise.resolve(); // Items of the same turn of the event loop go into one commit.
     while (this.#waiting.length > 0) await this.#run(this.#waiting.splice(0, this.#options.itemsMax));
     this.#isRunning = false;
   }
