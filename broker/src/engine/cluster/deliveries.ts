@@ -9,18 +9,20 @@ import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import { LastingTrouble } from "../../lib/lasting-trouble.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import { untilAborted } from "../../lib/until-aborted.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { OwnedSubscription } from "../../ports/coordinator.ts";
 import type { Progress, Store } from "../../ports/store.ts";
 import type { AcceptedAhead } from "../deliver/accepted-ahead.ts";
 import type { Groups } from "../group.ts";
 import type { EngineLimits } from "../limits.ts";
-import { HandOver, type HandOverOptions } from "./hand-over.ts";
+import { allEnded, HandOver, type HandOverOptions } from "./hand-over.ts";
 import { compareOwned, type GroupPage, type RunningWorker } from "./owned-subscriptions.ts";
 import type { Member, Membership } from "./member.ts";
 import { Recurrence } from "./recurrence.ts";
 import { whileMember } from "./while-member.ts";
 
 export interface DeliveriesOptions extends HandOverOptions {
+  readonly clock: Clock;
   readonly member: Member;
   readonly store: Store;
   readonly groups: Groups;
@@ -248,10 +250,4 @@ function underWay(tasks: Set<Promise<void>>, task: Promise<void>): Promise<void>
   tasks.add(task);
   task.then(forget, forget);
   return task;
-}
-
-/** Waits for all tasks even if one fails; then throws the first failure. */
-async function allEnded(tasks: readonly Promise<void>[]): Promise<void> {
-  await Promise.allSettled(tasks);
-  await Promise.all(tasks);
 }

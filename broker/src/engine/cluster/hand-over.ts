@@ -1,24 +1,20 @@
+import { GroupCommit } from "../../lib/group-commit.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { untilAborted } from "../../lib/until-aborted.ts";
-import type { Clock } from "../../ports/clock.ts";
 import type { Coordinator, SubscriptionKey } from "../../ports/coordinator.ts";
 import type { AttemptHistory } from "../deliver/attempt-history.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
-import { Deadline } from "../time.ts";
+import { ownedPageMax } from "./owned-subscriptions.ts";
 
 /** How long an attempt in progress may take while another node waits for its subscription, in milliseconds. */
 export const handOverGraceMs = 1_000;
-
-/** How long a hand-over waits for all workers before it passes on the subscriptions of those that have ended, in milliseconds. */
-const passEveryMs = 50;
 
 export interface HandOverOptions {
   readonly coordinator: Coordinator;
   readonly workers: DeliveryWorkers;
   readonly progressWriter: ProgressWriter;
   readonly history: Pick<AttemptHistory, "forget">;
-  readonly clock: Clock;
   readonly logger: Logger;
 }
 
@@ -45,30 +41,26 @@ export class HandOver {
     await this.#end(keys, graceMs, (ended) => untilAborted(this.#release(ended), signal));
   }
 
-  /** Ends workers, and passes on each subscription soon after its worker has ended: other nodes take it over while slower workers still end. */
+  /** Ends workers, and passes on each subscription once its worker has ended: other nodes take it over while slower workers still end. */
   async #end(
     keys: readonly SubscriptionKey[],
     graceMs: number,
     pass: (ended: readonly SubscriptionKey[]) => Promise<unknown>,
   ): Promise<void> {
-    const ended: SubscriptionKey[] = [];
-    const all = Promise.all(
-      keys.map(async (key) => {
-        await this.#options.workers.remove(key.id, graceMs);
-        this.#options.history.forget(key.id);
-        ended.push(key);
-      }),
-    );
-    try {
-      for (let left = keys.length; left > 0; ) {
-        await this.#wait(all);
-        const some = ended.splice(0);
-        left -= some.length;
-        if (some.length > 0) await pass(some);
-      }
-    } finally {
-      await all;
-    }
+    const passing = new GroupCommit<SubscriptionKey, unknown>({
+      commit: async (ended) => {
+        await pass(ended);
+        return ended;
+      },
+      itemsMax: ownedPageMax,
+      mayBeCausedByOneItem: () => false,
+    });
+    const endOne = async (key: SubscriptionKey): Promise<void> => {
+      await this.#options.workers.remove(key.id, graceMs);
+      this.#options.history.forget(key.id);
+      await passing.add(key);
+    };
+    await allEnded(keys.map(endOne));
   }
 
   async #handOver(keys: readonly SubscriptionKey[]): Promise<void> {
@@ -87,14 +79,15 @@ export class HandOver {
       });
     }
   }
-
-  async #wait(all: Promise<unknown>): Promise<void> {
-    using deadline = new Deadline(this.#options.clock, passEveryMs);
-    await untilAborted(all, deadline.signal);
-  }
 }
 
 /** Upper bound on shutdown time reserved for ending delivery and leaving, in milliseconds. */
 export function leavingMs(graceMs: number): number {
   return Math.min(2 * handOverGraceMs, graceMs / 2);
+}
+
+/** Waits for all tasks even if one fails; then throws the first failure. */
+export async function allEnded(tasks: readonly Promise<void>[]): Promise<void> {
+  await Promise.allSettled(tasks);
+  await Promise.all(tasks);
 }
