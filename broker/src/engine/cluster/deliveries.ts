@@ -10,7 +10,6 @@ import { LastingTrouble } from "../../lib/lasting-trouble.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import { untilAborted } from "../../lib/until-aborted.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { OwnedSubscription } from "../../ports/coordinator.ts";
 import type { Progress, Store } from "../../ports/store.ts";
 import type { AcceptedAhead } from "../deliver/accepted-ahead.ts";
 import type { Groups } from "../group.ts";
@@ -178,28 +177,29 @@ export class Deliveries {
     if (troubles.damagedRows.size > 0) await store.findSubscriptions([...troubles.damagedRows]);
   }
 
-  async #give({ groupId, items }: GroupPage<OwnedSubscription>, membership: Membership): Promise<void> {
-    await this.#withLocks({ groupId, items: items.map(({ id }) => id) }, async () => {
-      if (this.#serves(membership)) await this.#handOver.give(items.map(({ id, epoch }) => ({ id, epoch })));
+  async #give(page: GroupPage, membership: Membership): Promise<void> {
+    await this.#withLocks(page, async () => {
+      if (this.#serves(membership)) await this.#handOver.give(page.items);
     });
   }
 
-  async #settleAll(pages: readonly GroupPage<SubscriptionId>[], membership: Membership): Promise<void> {
+  async #settleAll(pages: readonly GroupPage[], membership: Membership): Promise<void> {
     for (const page of pages) await this.#settle(page, membership);
   }
 
   /** Reads the rows of subscriptions whose workers may be wrong, and starts or ends workers to match. */
-  async #settle(page: GroupPage<SubscriptionId>, membership: Membership): Promise<void> {
+  async #settle(page: GroupPage, membership: Membership): Promise<void> {
     const { store, workers, progressWriter, slices } = this.#options;
+    const ids = page.items.map(({ id }) => id);
     await this.#withLocks(page, async () => {
       if (!this.#serves(membership)) return;
       await progressWriter.flush();
-      const rows = await store.findSubscriptions(page.items);
+      const rows = await store.findSubscriptions(ids);
       if (!this.#serves(membership)) return;
       const own = new Map(
         rows.filter((row): row is CallbackSubscription => isOwned(row, membership)).map((row) => [row.id, row]),
       );
-      const wrong = page.items.filter((id) => workers.find(id)?.progress.epoch !== own.get(id)?.epoch);
+      const wrong = ids.filter((id) => workers.find(id)?.progress.epoch !== own.get(id)?.epoch);
       await Promise.all(wrong.map((id) => this.#drop(id)));
       if (!this.#serves(membership)) return;
       for (const row of own.values()) {
@@ -210,9 +210,10 @@ export class Deliveries {
     });
   }
 
-  async #withLocks(page: GroupPage<SubscriptionId>, task: () => Promise<void>): Promise<void> {
-    const group = this.#options.groups.find(page.groupId);
-    await this.#options.locks.runAll(page.items, () => (group === undefined ? task() : group.changes.shared(task)));
+  async #withLocks({ groupId, items }: GroupPage, task: () => Promise<void>): Promise<void> {
+    const group = this.#options.groups.find(groupId);
+    const ids = items.map(({ id }) => id);
+    await this.#options.locks.runAll(ids, () => (group === undefined ? task() : group.changes.shared(task)));
   }
 
   async #drop(id: SubscriptionId): Promise<void> {

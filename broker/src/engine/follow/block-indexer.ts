@@ -1,6 +1,7 @@
 import type { EventBatch } from "../../domain/event.ts";
 import type { Address } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
+import { groupBy } from "../../lib/group-by.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { GroupLease } from "../../ports/coordinator.ts";
 import type { BlockRef, Ledger, LedgerBlock } from "../../ports/ledger.ts";
@@ -78,16 +79,10 @@ export class BlockIndexer {
 
   /** Logs one line for each reason, so that somebody who writes malformed entries to the chain cannot fill the disk. */
   #report(left: readonly SkippedEntry[]): void {
-    if (left.length === 0) return;
     const { metrics, ledger, logger } = this.#options;
-    const counts = new Map<string, { readonly first: SkippedEntry; count: number }>();
-    for (const entry of left) {
-      metrics.entrySkipped(ledger.groupId, entry.code);
-      const known = counts.get(entry.code);
-      if (known === undefined) counts.set(entry.code, { first: entry, count: 1 });
-      else known.count += 1;
-    }
-    for (const { first, count } of counts.values()) logger.warn("chain entries skipped", { ...first, count });
+    for (const { code } of left) metrics.entrySkipped(ledger.groupId, code);
+    for (const entries of groupBy(left, ({ code }) => code).values())
+      logger.warn("chain entries skipped", { ...entries[0], count: entries.length });
   }
 }
 

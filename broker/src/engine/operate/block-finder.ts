@@ -2,6 +2,7 @@ import { BrokerError, quote } from "@stele/wire";
 import { beforeBlock, blockNumberMax, blockOf, endOfBlock } from "../../domain/position.ts";
 import { type EventBatch, eventBytesOf, lastPositionOf } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
+import { groupBy } from "../../lib/group-by.ts";
 import type { Pauses } from "../../lib/time-slices.ts";
 import type { Store } from "../../ports/store.ts";
 import type { EventIds } from "../event-ids.ts";
@@ -89,15 +90,8 @@ export class BlockFinder {
 
   /** A read that was cut covers one block only, so `isCut` is true for no other block. */
   #toBlocks(batches: readonly EventBatch[], isCut: boolean): readonly BlockView[] {
-    const byBlock = new Map<number, EventBatch[]>();
-    for (const batch of batches) {
-      const block = blockOf(batch.firstPosition);
-      const known = byBlock.get(block);
-      if (known === undefined) byBlock.set(block, [batch]);
-      else known.push(batch);
-    }
     const { eventIds } = this.#options;
-    return [...byBlock]
+    return [...groupBy(batches, ({ firstPosition }) => blockOf(firstPosition))]
       .map(([block, own]) => ({
         block,
         isCut,

@@ -1,5 +1,6 @@
 import type { BlockRange } from "../../../domain/block-range.ts";
 import { mapInChunks } from "../../../lib/chunks.ts";
+import { groupBy } from "../../../lib/group-by.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { pause } from "../../../lib/pause.ts";
 import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
@@ -210,9 +211,8 @@ export class BlockReader {
 
   /** `end` is the header of block `last`, if it is known. */
   async #blocks(last: number, logs: readonly ContractLog[], end: Header | undefined): Promise<LedgerBlock[]> {
-    const groups = groupByBlock(logs);
-    const firsts = groups.flatMap(([log]) => log ?? []);
-    const headers = await mapInChunks(firsts, requestsAtOnce, async (log) => this.#header(log.blockNumber, end));
+    const groups = [...groupBy(logs, ({ blockNumber }) => blockNumber).values()];
+    const headers = await mapInChunks(groups, requestsAtOnce, async ([log]) => this.#header(log.blockNumber, end));
     const blocks: LedgerBlock[] = [];
     for (const [index, header] of headers.entries()) {
       const group = groups[index] ?? [];
@@ -273,14 +273,4 @@ function bytesOf(logs: readonly ContractLog[]): number {
 function toBlock(header: Header, entries: readonly LedgerEntry[]): LedgerBlock {
   const { number, hash, parentHash, timestamp } = header;
   return { number, hash, parentHash, timestamp, entries };
-}
-
-function groupByBlock(logs: readonly ContractLog[]): ContractLog[][] {
-  const groups: ContractLog[][] = [];
-  for (const log of logs) {
-    const group = groups.at(-1);
-    if (group?.[0]?.blockNumber === log.blockNumber) group.push(log);
-    else groups.push([log]);
-  }
-  return groups;
 }

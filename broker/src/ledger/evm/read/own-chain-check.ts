@@ -1,4 +1,6 @@
 import { fromHex } from "@stele/eth/node";
+import type { Hash } from "../../../domain/topic.ts";
+import { groupBy } from "../../../lib/group-by.ts";
 import type { AddressedBatch, ChainCheck } from "../../../ports/chain-check.ts";
 import type { EvmProvider, KnownTransaction } from "../endpoint/rpc.ts";
 import { encodePublish } from "../write/publish-calldata.ts";
@@ -21,27 +23,17 @@ export function createChainCheck({ provider, verifier, head }: OwnChainCheckOpti
     checkIndexEntries,
     checkState,
     repair: async (blockNumber, batches) => {
-      const transactions = groupByTransaction(batches).map((own) => toTransaction(own, verifier));
+      // The order of a transaction's logs is the order of its batches in the call.
+      const sorted = batches.toSorted((one, other) => one.logIndex - other.logIndex);
+      const groups = groupBy(sorted, ({ transactionHash }) => transactionHash);
+      const transactions = [...groups].map(([hash, own]) => toTransaction(hash, own, verifier));
       return (await provider.repairBlock?.(blockNumber, transactions)) ?? false;
     },
   };
 }
 
-type Batches = [AddressedBatch, ...AddressedBatch[]];
-
-function toTransaction(batches: Batches, verifier: BatchVerifier): KnownTransaction {
+function toTransaction(hash: Hash, batches: readonly AddressedBatch[], verifier: BatchVerifier): KnownTransaction {
   const encoded = batches.map((batch) => ({ ...batch, eventsRoot: verifier.rootOf(batch.events, batch.count) }));
   const logged = batches.map(({ events }) => events);
-  return { hash: fromHex(batches[0].transactionHash), data: encodePublish(encoded), logged };
-}
-
-/** Groups batches by transaction, in the order of their logs, which is their order in the call. */
-function groupByTransaction(batches: readonly AddressedBatch[]): readonly Batches[] {
-  const groups = new Map<string, Batches>();
-  for (const batch of batches.toSorted((one, other) => one.logIndex - other.logIndex)) {
-    const group = groups.get(batch.transactionHash);
-    if (group === undefined) groups.set(batch.transactionHash, [batch]);
-    else group.push(batch);
-  }
-  return [...groups.values()];
+  return { hash: fromHex(hash), data: encodePublish(encoded), logged };
 }

@@ -1,4 +1,5 @@
 import type { Address } from "../../../domain/topic.ts";
+import { groupBy } from "../../../lib/group-by.ts";
 import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
 import type { Receipt } from "../endpoint/rpc.ts";
 import type { Round } from "../read/block-reader.ts";
@@ -138,14 +139,11 @@ export class Overseer {
     return !state.isDone && !state.isBusy && !this.#isStopped;
   }
 
-  #groupLogs(logs: readonly ContractLog[]): ReadonlyMap<PendingTransaction, ContractLog[]> {
-    const groups = new Map<PendingTransaction, ContractLog[]>();
-    for (const log of logs) {
-      const pending = this.#options.inFlight.find(log.transactionHash);
-      if (pending === undefined) continue;
-      const group = groups.get(pending);
-      if (group === undefined) groups.set(pending, [log]);
-      else group.push(log);
+  #groupLogs(logs: readonly ContractLog[]): ReadonlyMap<PendingTransaction, readonly ContractLog[]> {
+    const groups = new Map<PendingTransaction, readonly ContractLog[]>();
+    for (const [hash, group] of groupBy(logs, ({ transactionHash }) => transactionHash)) {
+      const pending = this.#options.inFlight.find(hash);
+      if (pending !== undefined) groups.set(pending, group);
     }
     return groups;
   }
