@@ -54,8 +54,6 @@ export class Overseer {
   readonly #waiting = new Set<PendingTransaction>();
   /** Transactions that a tick checks at present; a slow endpoint may take longer than the pause between checks. */
   readonly #asked = new Set<PendingTransaction>();
-  /** Transactions for which the log has a warning about their long wait. */
-  readonly #reported = new WeakSet<PendingTransaction>();
   #isStopped = false;
   /** The lowest unseen nonce at the last tick. */
   #nextNonce: number | undefined;
@@ -262,9 +260,7 @@ export class Overseer {
     if ((await isHeldBack(pending.state, this.#options)) && newest === pending.state.variants[0])
       return this.#offerAnother(pending);
     if (!this.#isStuck(pending)) return transmitter.send(pending);
-    if (await this.offerMore(pending)) return;
-    this.#reportWaiting(pending);
-    await transmitter.send(pending);
+    if (!(await this.offerMore(pending))) await transmitter.send(pending);
   }
 
   #reportMissingState(): void {
@@ -289,16 +285,6 @@ export class Overseer {
     if (newest !== pending.state.variants[0] || !this.#maySign(pending)) return;
     dispatch(pending, { kind: "held-back" });
     await transmitter.sign(pending, newest.fees);
-  }
-
-  #reportWaiting(pending: PendingTransaction): void {
-    if (this.#reported.has(pending)) return;
-    this.#reported.add(pending);
-    const { clock, logger } = this.#options;
-    logger.warn("transaction not included yet, resending it; check the fee cap and the endpoint", {
-      nonce: pending.state.nonce,
-      waitsMs: clock.monotonic() - pending.at,
-    });
   }
 
   /** A chain node that lags may not count nonces below `to` that another one counted as used: those are still in flight. */
