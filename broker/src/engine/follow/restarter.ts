@@ -23,6 +23,12 @@ export interface RestarterOptions {
   readonly rollBacks: Pick<RollBackHistory, "note">;
 }
 
+/** The head of the index, and a block up to which the index has not changed since this node saw it: see {@link findKept}. */
+export interface Restart {
+  readonly head: IndexHead | undefined;
+  readonly kept: number;
+}
+
 /**
  * Performs every rollback: stops all readers of a group, writes their progress, rolls back the store, and restarts the readers from their rows. An
  * attempt in progress is aborted, so each reader repeats at most one delivered event that the rollback does not remove.
@@ -69,11 +75,11 @@ export class Restarter {
     return done;
   }
 
-  /** Restarts the readers from the index in the store, which another node may have rolled back. Returns its head. @throws what the store throws. */
-  async restart(): Promise<IndexHead | undefined> {
+  /** Restarts the readers from the index in the store, which another node may have rolled back. @throws what the store throws. */
+  async restart(): Promise<Restart> {
     const { progress, rollBacks } = this.#options;
     const { blockNumber: fromBlock, generation } = progress;
-    const { head } = await this.#run(async () => undefined);
+    const { head, kept } = await this.#run(async () => undefined);
     const isSame = progress.generation === generation;
     const hasLost = isSame ? progress.blockNumber < (this.#reached ?? fromBlock) : progress.generation < generation;
     // An empty index is rebuilt, and moves no cursor.
@@ -81,14 +87,11 @@ export class Restarter {
     this.#reached = undefined;
     // Before the first read no generation is known.
     if (generation !== -1 && !isSame) rollBacks.note({ fromBlock, toBlock: progress.blockNumber, events: undefined });
-    return head;
+    return { head, kept };
   }
 
   /** `to` is the block to which `change` rolls back. */
-  #run<T>(
-    change: () => Promise<T>,
-    to?: BlockRef,
-  ): Promise<{ readonly done: T; readonly head: IndexHead | undefined }> {
+  #run<T>(change: () => Promise<T>, to?: BlockRef): Promise<Restart & { readonly done: T }> {
     const { changes, readers, groupId, progressWriter, progress, store } = this.#options;
     this.#isDue = true;
     const { blockNumber: before } = progress;
@@ -109,7 +112,7 @@ export class Restarter {
       if (progress.blockNumber < Math.max(kept, before - reorganisationBlocksMax)) progress.rebuildTo(before);
       this.#isDue = false;
       for (const one of readers) one.restart(groupId, endOfBlock(Math.max(0, kept)));
-      return { done, head };
+      return { done, head, kept };
     });
   }
 }

@@ -34,8 +34,6 @@ export interface WatcherOptions {
  */
 export class Watcher {
   readonly #options: WatcherOptions;
-  /** Whether the database has lost a part of the index since the readers last restarted. If a restart fails, the index may have grown again at the next one. */
-  #hasLost = false;
 
   constructor(options: WatcherOptions) {
     this.#options = options;
@@ -76,7 +74,7 @@ export class Watcher {
     const isFirst = progress.generation === -1;
     // Before a restart, after which this node has seen the head: it may be the first index that a node sees, if others emptied the index.
     if (head !== undefined && progress.seen.length === 0 && !(await this.#seeBlocks(head))) return this.#findHead();
-    if (!isFirst && this.#hasRolledBack(head)) return this.#restart(head);
+    if (!isFirst && this.#hasRolledBack(head)) return this.#restart();
     if (!isFirst && head !== undefined && hub.hasReaders(groupId)) return this.#feed(head);
     progress.enterGeneration(generationOf(head));
     this.#skipTo(head);
@@ -139,16 +137,14 @@ export class Watcher {
     progress.advanceTo(numberOf(head));
   }
 
-  async #restart(found: IndexHead | undefined): Promise<IndexHead | undefined> {
+  async #restart(): Promise<IndexHead | undefined> {
     const { restarter, progress, logger, health } = this.#options;
     const { generation, blockNumber } = progress;
-    this.#hasLost ||= isBefore(found, progress);
-    const head = await restarter.restart();
-    const hasLost = this.#hasLost;
-    this.#hasLost = false;
+    const { head, kept } = await restarter.restart();
     const place = { blockNumber: numberOf(head), generation: generationOf(head) };
     const isSame = place.generation === generation;
-    if (isSame && place.blockNumber >= blockNumber && !hasLost) {
+    // Not by the head: if a restart fails, the index may have grown again at the next one.
+    if (isSame && kept >= blockNumber) {
       logger.info("readers restarted", place);
       return head;
     }
@@ -175,13 +171,4 @@ function generationOf(head: IndexHead | undefined): number {
 
 function numberOf(head: IndexHead | undefined): number {
   return head?.blockNumber ?? -1;
-}
-
-/** Whether the database lost what this node has seen. An empty index says nothing: it may have been emptied to be rebuilt. */
-function isBefore(
-  head: IndexHead | undefined,
-  { generation, blockNumber }: Pick<IndexProgress, "generation" | "blockNumber">,
-): boolean {
-  if (head === undefined) return false;
-  return head.generation < generation || (head.generation === generation && head.blockNumber < blockNumber);
 }
