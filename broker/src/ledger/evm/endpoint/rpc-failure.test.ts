@@ -1,12 +1,9 @@
 import { BrokerError } from "@stele/wire";
-import { HttpRequestError, RpcRequestError, TimeoutError, TransactionRejectedRpcError } from "viem";
 import { expect, test } from "vitest";
 import { EndpointError } from "./endpoint-error.ts";
 import { isRevert, toBrokerError, toReadError, toRpcFailure, toSendFailure } from "./rpc-failure.ts";
 
 const rpcError = (code: number, message: string): Error => Object.assign(new Error(message), { code });
-const body = { method: "eth_sendRawTransaction", params: ["0x"] };
-const url = "http://127.0.0.1:1";
 
 test.each([
   ["geth", rpcError(-32000, "already known"), "already-known"],
@@ -69,16 +66,6 @@ test.each([
   ["stele", rpcError(-32005, "limit exceeded: more than 1024 requests are waiting, try later"), "unreached"],
   ["anyone", rpcError(-32601, "the method eth_subscribe does not exist/is not available"), "unsupported"],
   ["anyone", rpcError(3, "execution reverted"), "refused"],
-  [
-    "fetch",
-    new TypeError("fetch failed", { cause: Object.assign(new Error("x"), { code: "ECONNREFUSED" }) }),
-    "unreached",
-  ],
-  [
-    "fetch",
-    new TypeError("fetch failed", { cause: Object.assign(new Error("x"), { code: "ECONNRESET" }) }),
-    "connection",
-  ],
   ["an endpoint", new EndpointError("http://a: connection refused", { reach: "unreached" }), "unreached"],
   ["an endpoint", new EndpointError("http://a: no answer", { reach: "unknown" }), "connection"],
   ["an endpoint", new EndpointError("http://a: too long an answer", { reach: "answer-too-long" }), "range-refused"],
@@ -88,10 +75,6 @@ test.each([
   ["quicknode", rpcError(-32007, "30/second request limit reached - reduce calls per second"), "unreached"],
   ["alchemy", rpcError(429, "Your app has exceeded its compute units per second capacity."), "unreached"],
   ["EIP-1193", rpcError(4900, "The embedded chain was stopped."), "connection"],
-  ["viem", new HttpRequestError({ url, body, cause: new Error("fetch failed") }), "connection"],
-  ["viem", new TimeoutError({ url, body }), "connection"],
-  ["viem", new RpcRequestError({ url, body, error: { code: -32000, message: "already known" } }), "already-known"],
-  ["viem", new TransactionRejectedRpcError(rpcError(-32003, "transaction already imported")), "already-known"],
   ["code that throws a string", "text", "connection"],
   ["code that throws undefined", undefined, "connection"],
 ] as const)("classifies an error of %s: %s", (_, error, kind) => {

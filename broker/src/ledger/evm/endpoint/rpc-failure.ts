@@ -1,8 +1,7 @@
 import { BrokerError } from "@stele/wire";
-import { isBeforeConnection } from "../../../lib/network-failure.ts";
 import { EndpointError, type Reach } from "./endpoint-error.ts";
 
-/** What an endpoint's failure means for the ledger. Only this file knows the messages and codes of chain nodes and viem. */
+/** What an endpoint's failure means for the ledger. Only this file knows the messages and codes of chain nodes. */
 export type RpcFailureKind =
   /** No answer: the endpoint may have processed the request. */
   | "connection"
@@ -102,19 +101,14 @@ const remedies: Readonly<Partial<Record<RpcFailureKind, string>>> = {
 };
 const fullPoolRemedy =
   "The node's transaction pool is full: raise its limits, or wait until blocks have taken its transactions.";
-/** Maximum number of errors that are read from a chain of causes, including the outermost error. */
-const causesMax = 5;
-/** Characters kept of each error message: viem's messages contain whole requests. */
+/** Characters kept of an error message: some contain whole requests. */
 const messageCharactersMax = 300;
 
 export function toRpcFailure(error: unknown): RpcFailure {
   if (error instanceof RpcFailure) return error;
   if (error instanceof EndpointError) return new RpcFailure(kindByReach[error.reach], error.message, { cause: error });
-  const chain = causes(error);
-  const code = chain.map((cause) => cause.code).find((value) => typeof value === "number");
-  const text = chain.map((cause) => cause.message).join("; ");
-  const isUnreached = code === undefined && chain.some(({ error }) => isBeforeConnection(error));
-  return new RpcFailure(isUnreached ? "unreached" : kindOf(code, text), text, { cause: error });
+  const { code, message } = readError(error);
+  return new RpcFailure(kindOf(code, message), message, { cause: error });
 }
 
 /** Classifies an error of sending a transaction. After an internal error or a timeout, the chain node may have passed the transaction on. */
@@ -135,13 +129,13 @@ export function toRangelessFailure(failure: RpcFailure): RpcFailure {
 /** The error for an endpoint that answered without processing the request. */
 export function toUnreached(name: string, error: unknown): EndpointError {
   const { message } = toRpcFailure(error);
-  const isOverLimit = causes(error).some((cause) => isRateLimited(cause.code, cause.message));
+  const isOverLimit = isRateLimited(readError(error instanceof RpcFailure ? error.cause : error).code, message);
   return new EndpointError(`${name}: ${message}`, { reach: "unreached", isOverLimit });
 }
 
 /** Whether the endpoint refused a transaction because its pool is full. It still answers other requests. */
 export function isFullPool(error: unknown): boolean {
-  return causes(error).some(({ message }) => fullPool.test(message));
+  return fullPool.test(readError(error).message);
 }
 
 /** Whether the endpoint did not answer, so that another attempt may succeed. */
@@ -156,7 +150,7 @@ export function isFeeCapped(error: unknown): boolean {
 
 /** Whether the contract ended the call. Any other failure may end: a chain node that lacked a block or its state may have it at the next attempt. */
 export function isRevert({ kind, message, cause }: RpcFailure): boolean {
-  return kind === "refused" && (reverts.test(message) || causes(cause).some(({ code }) => code === revertCode));
+  return kind === "refused" && (reverts.test(message) || readError(cause).code === revertCode);
 }
 
 /** The error for the ledger's caller. */
@@ -193,22 +187,13 @@ function kindOf(code: number | undefined, text: string): RpcFailureKind {
   return code === limitExceededCode ? "range-refused" : "refused";
 }
 
-function isRateLimited(code: unknown, text: string): boolean {
+function isRateLimited(code: number | undefined, text: string): boolean {
   return code === rateLimitedCode || rateLimited.test(text);
 }
 
-/** The error and its causes, since viem nests the endpoint's own error. */
-function causes(error: unknown): { readonly error: unknown; readonly code: unknown; readonly message: string }[] {
-  const chain: { error: unknown; code: unknown; message: string }[] = [];
-  let current: unknown = error;
-  while (typeof current === "object" && current !== null && chain.length < causesMax) {
-    const { code, message, cause } = current as { code?: unknown; message?: unknown; cause?: unknown }; // Any error's fields, checked below.
-    chain.push({
-      error: current,
-      code,
-      message: typeof message === "string" ? message.slice(0, messageCharactersMax) : "",
-    });
-    current = cause;
-  }
-  return chain.length === 0 ? [{ error, code: undefined, message: String(error) }] : chain;
+/** The code and the message of an error. */
+function readError(error: unknown): { readonly code: number | undefined; readonly message: string } {
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown }; // Any value's fields, checked below.
+  const text = typeof message === "string" ? message : String(error);
+  return { code: typeof code === "number" ? code : undefined, message: text.slice(0, messageCharactersMax) };
 }

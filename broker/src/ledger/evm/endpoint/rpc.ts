@@ -18,7 +18,7 @@ export interface KnownTransaction {
   readonly logged: readonly Uint8Array[];
 }
 
-/** An EIP-1193 provider: the embedded chain, or `request` of any viem transport. */
+/** An EIP-1193 provider: the embedded chain, or a set of endpoints. */
 export interface EvmProvider {
   request(args: RpcCall): Promise<unknown>;
   /**

@@ -4,7 +4,7 @@ import type { Hash } from "../../../domain/topic.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { RpcCall } from "../endpoint/connection.ts";
 import type { EvmProvider } from "../endpoint/rpc.ts";
-import { connectionLost } from "./intercepted-provider.ts";
+import { connectionLost, connectionRefused } from "./intercepted-provider.ts";
 import { hashOf } from "./writer-world.ts";
 
 /** A transaction of the one account that the chain node knows. */
@@ -188,8 +188,4 @@ function refused(message: string): Error {
 
 function internalError(): Error {
   return Object.assign(new Error("Internal error"), { code: -32_603 });
-}
-
-function connectionRefused(): Error {
-  return new TypeError("fetch failed", { cause: Object.assign(new Error("refused"), { code: "ECONNREFUSED" }) });
 }

@@ -1,4 +1,5 @@
 import { createDeferred } from "../../../lib/deferred.ts";
+import { EndpointError } from "../endpoint/endpoint-error.ts";
 import type { EvmProvider } from "../endpoint/rpc.ts";
 
 type Request = Parameters<EvmProvider["request"]>[0];
@@ -66,7 +67,7 @@ export class InterceptedProvider implements EvmProvider {
 
 /** The error of a request that did not reach the endpoint. */
 export function connectionRefused(): Error {
-  return new TypeError("fetch failed", { cause: Object.assign(new Error("refused"), { code: "ECONNREFUSED" }) });
+  return new EndpointError("http://node: connection refused", { reach: "unreached" });
 }
 
 /** The error of a request without an answer; the endpoint may have processed it. */
