@@ -1,6 +1,6 @@
 import type { GroupId } from "../../../domain/group-id.ts";
 import type { Address } from "../../../domain/topic.ts";
-import { createDeferred, type Deferred } from "../../../lib/deferred.ts";
+import { GroupCommit } from "../../../lib/group-commit.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
 import type { Clock } from "../../../ports/clock.ts";
@@ -21,19 +21,22 @@ export interface Recordable {
   readonly variants: readonly SignedVariant[];
 }
 
-/** The next write. The last change of each nonce counts. */
-interface Batch {
-  readonly entries: Map<number, JournalEntry>;
-  readonly removals: Set<number>;
-  readonly written: Deferred<void>;
+/** A change of the journal: the new entry of a nonce; undefined to remove it. */
+interface Change {
+  readonly nonce: number;
+  readonly entry: JournalEntry | undefined;
 }
+
+/** Maximum number of changes in one write of the journal. */
+const changesPerWriteMax = 1_000;
 
 /** Writes the journal. Changes that arrive during a write go into the next one together, since each write waits for the disk. */
 export class JournalWriter {
   readonly #options: JournalWriterOptions;
   readonly #trouble: ReportedTrouble;
-  #next: Batch | undefined;
-  #running: Promise<void> | undefined;
+  readonly #writes: GroupCommit<Change, unknown>;
+  /** The newest change. Never rejects. */
+  #newest: Promise<unknown> = Promise.resolve();
   /** Why the latest record of transactions failed. */
   #unrecorded: string | undefined;
 
@@ -41,6 +44,11 @@ export class JournalWriter {
     this.#options = options;
     const message = "journal of transactions not written";
     this.#trouble = new ReportedTrouble(options.logger, message, "journal of transactions written again");
+    this.#writes = new GroupCommit({
+      commit: (changes) => this.#write(changes),
+      itemsMax: changesPerWriteMax,
+      mayBeCausedByOneItem: () => false,
+    });
   }
 
   /** Why no transaction can be recorded; undefined once one is. A failed removal does not count: transactions are still sent. */
@@ -61,27 +69,13 @@ export class JournalWriter {
   async record({ nonce, variants }: Recordable): Promise<void> {
     if (nonce === undefined || variants.length === 0) throw new Error("only a signed transaction is recorded");
     const { groupId, sender, clock } = this.#options;
-    const batch = this.#batch();
-    batch.removals.delete(nonce);
-    batch.entries.set(nonce, {
-      groupId,
-      sender,
-      nonce,
-      variants: variants.map(({ hash, raw }) => ({ hash, raw })),
-      recordedAt: clock.now(),
-    });
-    return batch.written.promise;
+    const versions = variants.map(({ hash, raw }) => ({ hash, raw }));
+    await this.#change({ nonce, entry: { groupId, sender, nonce, variants: versions, recordedAt: clock.now() } });
   }
 
   /** Resolves once the entries are removed from the disk. */
   async remove(nonces: readonly number[]): Promise<void> {
-    if (nonces.length === 0) return;
-    const batch = this.#batch();
-    for (const nonce of nonces) {
-      batch.entries.delete(nonce);
-      batch.removals.add(nonce);
-    }
-    await batch.written.promise;
+    await Promise.all(nonces.map((nonce) => this.#change({ nonce, entry: undefined })));
   }
 
   /** Writes the repaired entries, and removes the unreadable ones. Leaves the others alone: they may have changed since they were read. */
@@ -98,47 +92,41 @@ export class JournalWriter {
     );
   }
 
-  /** Resolves when no write is in progress. */
+  /** Resolves when the changes so far are written, or their writes have failed. */
   async idle(): Promise<void> {
-    while (this.#running !== undefined) await this.#running;
+    await this.#newest;
   }
 
-  #batch(): Batch {
-    this.#next ??= { entries: new Map(), removals: new Set(), written: createDeferred<void>() };
-    this.#running ??= this.#run();
-    return this.#next;
+  #change(change: Change): Promise<unknown> {
+    const written = this.#writes.add(change);
+    this.#newest = written.catch(() => undefined);
+    return written;
   }
 
-  async #run(): Promise<void> {
+  /** The last change of each nonce counts. */
+  async #write(changes: readonly Change[]): Promise<readonly unknown[]> {
     const { journal, groupId, sender } = this.#options;
-    await Promise.resolve(); // Changes of the same turn of the event loop go into one write.
-    for (let batch = this.#take(); batch !== undefined; batch = this.#take()) {
-      try {
-        if (batch.entries.size > 0) await this.#recordAll(batch);
-        if (batch.removals.size > 0) await journal.removeTransactions(groupId, sender, [...batch.removals]);
-        if (this.#unrecorded === undefined) this.#trouble.done(); // A removal may succeed on a full disk, if it has nothing to remove.
-        batch.written.resolve();
-      } catch (error) {
-        this.#trouble.failed(error);
-        batch.written.reject(error);
-      }
+    const last = new Map(changes.map(({ nonce, entry }) => [nonce, entry]));
+    const entries = [...last.values()].flatMap((entry) => entry ?? []);
+    const removals = [...last.keys()].filter((nonce) => last.get(nonce) === undefined);
+    try {
+      if (entries.length > 0) await this.#recordAll(entries);
+      if (removals.length > 0) await journal.removeTransactions(groupId, sender, removals);
+      if (this.#unrecorded === undefined) this.#trouble.done(); // A removal may succeed on a full disk, if it has nothing to remove.
+      return changes;
+    } catch (error) {
+      this.#trouble.failed(error);
+      throw error;
     }
-    this.#running = undefined;
   }
 
-  async #recordAll({ entries }: Batch): Promise<void> {
+  async #recordAll(entries: readonly JournalEntry[]): Promise<void> {
     try {
-      await this.#options.journal.recordTransactions([...entries.values()]);
+      await this.#options.journal.recordTransactions(entries);
       this.#unrecorded = undefined;
     } catch (error) {
       this.#unrecorded = error instanceof Error ? error.message : String(error);
       throw error;
     }
-  }
-
-  #take(): Batch | undefined {
-    const batch = this.#next;
-    this.#next = undefined;
-    return batch;
   }
 }
