@@ -14,7 +14,7 @@ import { createConnection } from "./create-connection.ts";
 
 /** Pause between two health checks of all endpoints, in milliseconds. */
 const patrolMs = 5_000;
-/** Pause between two health checks while an endpoint is down or a subscription is detached, in milliseconds. */
+/** Pause before a health check while an endpoint is down, or once a subscription is lost, in milliseconds. */
 const urgentPatrolMs = 500;
 /** Blocks that an endpoint may lag behind the best one and still be used. */
 const lagBlocksMax = 3;
@@ -60,6 +60,7 @@ export class EndpointSet implements EvmProvider {
     this.#expected = { chainId: options.chainId, genesisHash: undefined };
     this.#subscription = new HeadSubscription({
       ...options,
+      current: () => this.#current,
       ask: async (endpoint, call) => this.#askEndpoint(endpoint, call),
       askAny: async (call) => this.request(call),
     });
@@ -68,7 +69,7 @@ export class EndpointSet implements EvmProvider {
     if (first === undefined) throw new TypeError("a group has at least one endpoint");
     this.#current = first;
     if (this.#endpoints.some(({ connection }) => connection.canNotify)) {
-      this.subscribeHeads = async (listener) => this.#subscription.start(listener, this.#current);
+      this.subscribeHeads = async (listener) => this.#subscription.start(listener);
     }
     this.#schedulePatrol();
   }
@@ -90,7 +91,7 @@ export class EndpointSet implements EvmProvider {
   }
 
   isNotifying(): boolean {
-    return !this.#subscription.isDetached;
+    return this.#subscription.isAttached;
   }
 
   failure(): Outage | undefined {
@@ -250,7 +251,7 @@ export class EndpointSet implements EvmProvider {
     const from = this.#current.name;
     this.#current = next;
     this.#options.logger.info("chain endpoint changed", { from, to: next.name });
-    void this.#subscription.refresh(next);
+    void this.#subscription.onMoved();
   }
 
   /** Endpoints to ask, best first. Skips those on hold; a lagging one is asked only if no other is better. */
@@ -299,19 +300,19 @@ export class EndpointSet implements EvmProvider {
     return endpoint;
   }
 
-  /** Detaches the endpoint's subscription, and has its chain checked again: after a reconnect, the address may serve another chain. */
+  /** Has the endpoint's chain checked again, which may be another one after a reconnect, and renews the subscription soon. */
   #onLost(endpoint: Endpoint): void {
     endpoint.doubt();
     if (!endpoint.connection.canNotify) return;
     this.#subscription.onLost(endpoint);
-    if (!this.#isClosed) this.#schedulePatrol();
+    this.#schedulePatrol(urgentPatrolMs);
   }
 
-  #schedulePatrol(): void {
+  #schedulePatrol(
+    delayMs = this.#endpoints.some(({ reason }) => reason !== undefined) ? urgentPatrolMs : patrolMs,
+  ): void {
     this.#cancelPatrol?.();
     if (this.#isClosed) return;
-    const isUrgent = this.#endpoints.some(({ reason }) => reason !== undefined) || this.#subscription.isRenewable;
-    const delayMs = isUrgent ? urgentPatrolMs : patrolMs;
     this.#cancelPatrol = this.#options.clock.after(delayMs, () => void this.#patrol());
   }
 
@@ -325,7 +326,7 @@ export class EndpointSet implements EvmProvider {
     await Promise.all((known ? open : open.slice(0, 1)).map(async (endpoint) => this.#lookAt(endpoint)));
     if (this.#isClosed) return;
     this.#choose();
-    await this.#subscription.refresh(this.#current);
+    await this.#subscription.refresh();
     this.#schedulePatrol();
   }
 
