@@ -3,7 +3,7 @@ import type { Clock } from "../../../ports/clock.ts";
 import type { Outage } from "../../../ports/ledger.ts";
 import { findCount } from "./answer.ts";
 import { type ChainIdentity, type EvmProvider, Rpc } from "./rpc.ts";
-import { isFullPool, toRpcFailure, toSendFailure, toUnreached } from "./rpc-failure.ts";
+import { isFullPool, toFailureOf, toRpcFailure, toUnreached } from "./rpc-failure.ts";
 import { isLogList } from "./rpc-log.ts";
 import { type ExpectedChain, findDifference, readIdentity } from "./check-chain.ts";
 import type { RpcCall } from "./connection.ts";
@@ -385,7 +385,7 @@ function checkLogs(answer: unknown, method: string, endpoint: Endpoint): void {
 function toSendError(error: unknown, endpoint: Endpoint): unknown {
   if (error instanceof EndpointError && error.reach === "answer-too-long")
     return new EndpointError(error.message, { reach: "unknown" });
-  if (!(error instanceof RpcAnswerError) || toSendFailure(error).kind !== "connection") return error;
+  if (!(error instanceof RpcAnswerError) || toFailureOf(sendMethod, error).kind !== "connection") return error;
   return new EndpointError(`${endpoint.name}: ${error.message}`, { reach: "unknown" });
 }
 

@@ -1,7 +1,7 @@
 import { BrokerError } from "@stele/wire";
 import { expect, test } from "vitest";
 import { EndpointError } from "./endpoint-error.ts";
-import { isRevert, toBrokerError, toReadError, toRpcFailure, toSendFailure } from "./rpc-failure.ts";
+import { isRevert, toBrokerError, toFailureOf, toReadError, toRpcFailure } from "./rpc-failure.ts";
 
 const rpcError = (code: number, message: string): Error => Object.assign(new Error(message), { code });
 
@@ -113,7 +113,7 @@ test.each([
   [-32005, "daily quota used up", "limit-exceeded"],
   [-32000, "query timeout exceeded", "connection"],
 ])("classifies the error %i of a sent transaction, '%s', as %s", (code, message, kind) => {
-  expect(toSendFailure(rpcError(code, message)).kind).toBe(kind);
+  expect(toFailureOf("eth_sendRawTransaction", rpcError(code, message)).kind).toBe(kind);
 });
 
 test.each([

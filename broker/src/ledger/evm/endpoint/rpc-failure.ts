@@ -1,5 +1,5 @@
 import { BrokerError } from "@stele/wire";
-import { EndpointError, type Reach } from "./endpoint-error.ts";
+import { EndpointError, type Reach, RpcAnswerError } from "./endpoint-error.ts";
 
 /** What an endpoint's failure means for the ledger. Only this file knows the messages and codes of chain nodes. */
 export type RpcFailureKind =
@@ -111,19 +111,23 @@ export function toRpcFailure(error: unknown): RpcFailure {
   return new RpcFailure(kindOf(code, message), message, { cause: error });
 }
 
-/** Classifies an error of sending a transaction. After an internal error or a timeout, the chain node may have passed the transaction on. */
-export function toSendFailure(error: unknown): RpcFailure {
-  const { kind: found, message, cause } = toRpcFailure(error);
-  const kind = found === "range-refused" ? "limit-exceeded" : found; // A transaction has no range.
-  const isVague = kind === "refused" || kind === "limit-exceeded";
-  const isOpen = isVague && (internal.test(message) || outOfTime.test(message));
-  return new RpcFailure(isOpen ? "connection" : kind, message, { cause });
+/** The failure of a request of this method. Names the method if it was refused: "method not found" alone tells an operator nothing. */
+export function toFailureOf(method: string, error: unknown): RpcFailure {
+  const failure = toRpcFailure(error);
+  const { message, cause } = failure;
+  // A batch has several methods.
+  const asked = (cause instanceof RpcAnswerError ? cause.method : undefined) ?? method;
+  const kind = kindFor(asked, failure);
+  return new RpcFailure(kind, isUnanswered({ kind }) ? message : `${asked}: ${message}`, { cause });
 }
 
-/** Classifies the failure of a request without a range of blocks, which no caller can repeat with a smaller range. */
-export function toRangelessFailure(failure: RpcFailure): RpcFailure {
-  const { kind, message, cause } = failure;
-  return kind === "range-refused" ? new RpcFailure("refused", message, { cause }) : failure;
+/** Only a request for logs has a range that a caller could make smaller. A chain node or load balancer may fail after it passed a transaction on. */
+function kindFor(method: string, { kind, message }: RpcFailure): RpcFailureKind {
+  const isRange = kind === "range-refused";
+  if (method !== "eth_sendRawTransaction") return isRange && method !== "eth_getLogs" ? "refused" : kind;
+  const isVague = isRange || kind === "refused";
+  if (isVague && (internal.test(message) || outOfTime.test(message))) return "connection";
+  return isRange ? "limit-exceeded" : kind;
 }
 
 /** The error for an endpoint that answered without processing the request. */
@@ -139,7 +143,7 @@ export function isFullPool(error: unknown): boolean {
 }
 
 /** Whether the endpoint did not answer, so that another attempt may succeed. */
-export function isUnanswered({ kind }: RpcFailure): boolean {
+export function isUnanswered({ kind }: Pick<RpcFailure, "kind">): boolean {
   return kind === "connection" || kind === "unreached";
 }
 

@@ -6,8 +6,7 @@ import type { BatchStart, BlockRef, Outage } from "../../../ports/ledger.ts";
 import type { PushedBlock } from "../read/pushed-block.ts";
 import { findCount } from "./answer.ts";
 import type { RpcCall } from "./connection.ts";
-import { RpcAnswerError } from "./endpoint-error.ts";
-import { isUnanswered, RpcFailure, toRpcFailure, toSendFailure, toRangelessFailure } from "./rpc-failure.ts";
+import { isUnanswered, RpcFailure, toFailureOf, toRpcFailure } from "./rpc-failure.ts";
 import { inOrder, isHex, isLogList, isQuantity, type RpcLog } from "./rpc-log.ts";
 
 /** A transaction rebuilt from the index. */
@@ -249,13 +248,9 @@ export class Rpc {
   async sendRaw(raw: Uint8Array): Promise<void> {
     const { provider } = this;
     const method = "eth_sendRawTransaction";
-    try {
-      if (provider.submit !== undefined) await provider.submit(raw);
-      else await provider.request({ method, params: [toHex(raw)] });
-    } catch (error) {
-      const failure = toSendFailure(error);
-      throw provider.submit === undefined ? named(failure, method) : failure;
-    }
+    const send = async (): Promise<unknown> =>
+      provider.submit === undefined ? provider.request({ method, params: [toHex(raw)] }) : provider.submit(raw);
+    await classified(send, method);
   }
 
   async #ask<T>(method: string, ...params: readonly unknown[]): Promise<T> {
@@ -271,19 +266,8 @@ async function classified<T>(ask: () => Promise<T>, method?: string): Promise<T>
   try {
     return await ask();
   } catch (error) {
-    const failure = toRpcFailure(error);
-    if (method === undefined) throw failure;
-    throw named(failure, method);
+    throw method === undefined ? toRpcFailure(error) : toFailureOf(method, error);
   }
-}
-
-/** Names the method of a refused request, or of one with an odd answer: "method not found" alone tells an operator nothing. */
-function named(failure: RpcFailure, method: string): RpcFailure {
-  if (isUnanswered(failure)) return failure;
-  // A batch has several methods. Only `eth_getLogs` has a range.
-  const refused = (failure.cause instanceof RpcAnswerError ? failure.cause.method : undefined) ?? method;
-  const { kind, message, cause } = refused === "eth_getLogs" ? failure : toRangelessFailure(failure);
-  return new RpcFailure(kind, `${refused}: ${message}`, { cause });
 }
 
 interface RawReceipt {
