@@ -200,7 +200,6 @@ export class EndpointSet implements EvmProvider {
       });
     endpoint.onForeign(reason);
     this.#subscription.onLost(endpoint); // The heads that it announces are those of the other chain.
-    this.#leave();
     throw new EndpointError(reason, { reach: "unreached" });
   }
 
@@ -223,7 +222,6 @@ export class EndpointSet implements EvmProvider {
     endpoint.onAnswer(method);
     if (wasDown === undefined || endpoint.reason !== undefined) return;
     this.#options.logger.info("chain endpoint answers again", { endpoint: endpoint.name });
-    this.#leave();
   }
 
   #onFailure(endpoint: Endpoint, { failure, failures }: { failure: EndpointError; failures: number }): void {
@@ -234,12 +232,6 @@ export class EndpointSet implements EvmProvider {
       this.#options.logger.warn("chain endpoint lost", { endpoint: endpoint.name, reason: endpoint.reason });
       this.#schedulePatrol();
     }
-    this.#leave();
-  }
-
-  /** Leaves the endpoint in use if it is not healthy. Only the patrol returns from a healthy one: it knows the newest block of the others. */
-  #leave(): void {
-    if (!this.#isWell(this.#current)) this.#choose();
   }
 
   /** Uses the first healthy endpoint, else the first that is not down. */
@@ -258,9 +250,10 @@ export class EndpointSet implements EvmProvider {
   #order(method: string): readonly Endpoint[] {
     const open = this.#endpoints.filter((endpoint) => !endpoint.isHeld);
     const rank = (endpoint: Endpoint): number =>
-      (endpoint.reason === undefined ? 0 : 8) +
-      (this.#isBehind(endpoint) ? 4 : 0) +
-      (endpoint.isLate(method) ? 2 : 0) +
+      (endpoint.reason === undefined ? 0 : 16) +
+      (this.#isBehind(endpoint) ? 8 : 0) +
+      (endpoint.isLate(method) ? 4 : 0) +
+      (endpoint.failures === 0 ? 0 : 2) +
       (endpoint === this.#current ? 0 : 1);
     const sorted = open.toSorted((a, b) => rank(a) - rank(b));
     return sorted.filter((endpoint, index) => index === 0 || !this.#isBehind(endpoint));
