@@ -10,7 +10,6 @@ import type { JournalWriter } from "./journal-writer.ts";
 import { Nonces } from "./nonces.ts";
 import { Overseer, type OverseerOptions } from "./overseer.ts";
 import { PendingTransaction } from "./pending-transaction.ts";
-import { TransactionQueue } from "./transaction-queue.ts";
 import {
   type Inclusion,
   isRetractable,
@@ -60,7 +59,8 @@ const freeing: ReadonlySet<Effect["kind"]> = new Set(["leave", "resolve", "withd
  */
 export class TransactionSender {
   readonly #options: TransactionSenderOptions;
-  readonly #queue = new TransactionQueue();
+  /** Transactions that wait for a nonce, in the order of the calls. */
+  #queue: PendingTransaction[] = [];
   readonly #inFlight = new InFlight();
   readonly #nonces = new Nonces();
   readonly #recovery: JournalRecovery;
@@ -131,7 +131,7 @@ export class TransactionSender {
       cancelDeadline();
       signal.removeEventListener("abort", expire);
     };
-    this.#queue.add(pending);
+    this.#enqueue(pending);
     this.#pump();
     return pending.outcome;
   }
@@ -158,7 +158,7 @@ export class TransactionSender {
   }
 
   #all(): readonly PendingTransaction[] {
-    return [...this.#queue.all(), ...this.#inFlight.all()];
+    return [...this.#queue, ...this.#inFlight.all()];
   }
 
   #create(state: TransactionState): PendingTransaction {
@@ -207,8 +207,10 @@ export class TransactionSender {
       const next = isFinal ? "" : ", signing the transaction again with another nonce";
       this.#options.logger.warn(`another sender used this signer's nonce${next}`, { nonce });
     },
-    enqueue: (pending) => this.#queue.add(pending),
-    dequeue: (pending) => this.#queue.remove(pending),
+    enqueue: (pending) => this.#enqueue(pending),
+    dequeue: (pending) => {
+      this.#queue = this.#queue.filter((other) => other !== pending);
+    },
     resolve: (pending, { inclusion }) => {
       this.trouble.onTaken();
       this.#inFlight.delete(pending);
@@ -225,9 +227,15 @@ export class TransactionSender {
     },
   };
 
+  /** Inserts a transaction behind those of all earlier calls, even if it lost a nonce and is signed again. */
+  #enqueue(pending: PendingTransaction): void {
+    const at = this.#queue.findLastIndex(({ order }) => order < pending.order) + 1;
+    this.#queue.splice(at, 0, pending);
+  }
+
   /** Signs and sends the queue, in order. It never waits, so that calls keep their order. */
   #pump(): void {
-    while (!this.#queue.isEmpty && this.#inFlight.unseen < inFlightMax) {
+    while (this.#queue.length > 0 && this.#inFlight.unseen < inFlightMax) {
       if (!this.#nonces.isKnown) {
         this.#askNonce();
         return;
@@ -369,6 +377,6 @@ export class TransactionSender {
   /** Answers the calls that waited long enough for the endpoint; their transactions have no nonce. */
   #expireQueue(): void {
     const oldest = this.#options.clock.monotonic() - reachWithinMs;
-    for (const pending of this.#queue.all()) if (pending.at <= oldest) this.#expire(pending);
+    for (const pending of this.#queue) if (pending.at <= oldest) this.#expire(pending);
   }
 }
