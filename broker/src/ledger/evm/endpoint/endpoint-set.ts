@@ -45,8 +45,6 @@ export interface EndpointSetOptions {
  * goes to the next endpoint: all requests are idempotent, a signed transaction too.
  */
 export class EndpointSet implements EvmProvider {
-  /** Undefined if no endpoint can notify. */
-  readonly subscribeHeads?: NonNullable<EvmProvider["subscribeHeads"]>;
   readonly #options: EndpointSetOptions;
   readonly #endpoints: readonly Endpoint[];
   readonly #subscription: HeadSubscription;
@@ -68,9 +66,6 @@ export class EndpointSet implements EvmProvider {
     const [first] = this.#endpoints;
     if (first === undefined) throw new TypeError("a group has at least one endpoint");
     this.#current = first;
-    if (this.#endpoints.some(({ connection }) => connection.canNotify)) {
-      this.subscribeHeads = async (listener) => this.#subscription.start(listener);
-    }
     this.#schedulePatrol();
   }
 
@@ -88,6 +83,10 @@ export class EndpointSet implements EvmProvider {
       return answers;
     };
     return this.#askInTurn(ask, last);
+  }
+
+  async subscribeHeads(listener: (head: unknown) => void): Promise<() => Promise<void>> {
+    return this.#subscription.start(listener);
   }
 
   isNotifying(): boolean {
