@@ -1,5 +1,6 @@
 import { BrokerError, merklePath } from "@stele/wire";
 import type { Address } from "../../../domain/topic.ts";
+import { BoundedMap } from "../../../lib/bounded-map.ts";
 import { Semaphore } from "../../../lib/semaphore.ts";
 import { untilAborted } from "../../../lib/until-aborted.ts";
 import { type ChainProof, type ProofPlace, ReceiptsTooLong } from "../../../ports/chain-proof.ts";
@@ -23,7 +24,7 @@ export class ProofMaker {
   readonly #registry: Address;
   readonly #turns = new Semaphore(blocksAtOnce);
   /** Hashes of blocks. Of the embedded chain, their numbers: it has no reorgs, and makes no block while it reads one for its hash. */
-  readonly #tooLong = new Set<unknown>();
+  readonly #tooLong = new BoundedMap<unknown, true>(tooLongMax);
   readonly #blocks = new ProvenBlocks((number) => this.#read(number));
 
   constructor(options: { readonly provider: EvmProvider; readonly registry: Address }) {
@@ -82,15 +83,9 @@ export class ProofMaker {
     try {
       return await rpc.findReceipts(block);
     } catch (error) {
-      if (error instanceof ReceiptsTooLong) this.#remember(key);
+      if (error instanceof ReceiptsTooLong) this.#tooLong.set(key, true);
       throw error;
     }
-  }
-
-  #remember(block: unknown): void {
-    this.#tooLong.add(block);
-    const [oldest] = this.#tooLong;
-    if (this.#tooLong.size > tooLongMax) this.#tooLong.delete(oldest);
   }
 }
 
