@@ -28,8 +28,8 @@ export interface EvmLedgerOptions {
   readonly writers?: readonly Address[];
   /** Stores the group's chain and registry for the next start. If omitted, the ledger stores nothing. */
   readonly memory?: GroupMemory;
-  /** How much fits into one transaction, and how many transactions may be in flight; `defaultLimits` if omitted. */
-  readonly limits?: ConfiguredLimits;
+  /** How much fits into one transaction, and how many transactions may be in flight. */
+  readonly limits: ConfiguredLimits;
   /** The ledger skips batches of other processes that break these rules; `commonEventRules` if omitted. */
   readonly eventRules?: EventRules;
   /** Which blocks count as final; all if omitted. */

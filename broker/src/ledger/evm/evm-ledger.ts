@@ -51,14 +51,9 @@ import { nonceOf } from "./write/check-entries.ts";
 import { priceOf } from "./write/fee-policy.ts";
 import { GasPolicy } from "./write/gas.ts";
 import { toPublish } from "./write/publish-request.ts";
-import { type ConfiguredLimits, TransactionRoom } from "./write/transaction-room.ts";
+import { TransactionRoom } from "./write/transaction-room.ts";
 import type { Inclusion } from "./write/transaction-state.ts";
 
-const defaultLimits: ConfiguredLimits = {
-  eventsPerTransactionMax: 1000,
-  bytesPerTransactionMax: 98_304,
-  transactionsInFlightMax: 4,
-};
 /** Pause between two checks of whether the transactions of another signer are final, in milliseconds. */
 const otherSignerPauseMs = 500;
 /** Gas limit for closing a topic, which writes a storage slot and a log. It uses about 40,000. */
@@ -88,7 +83,7 @@ export class EvmLedger implements Ledger {
       signer: new Signer(options.privateKey),
       finality: new FinalityPolicy(rpc, options.finality ?? "latest"),
       verifier: new BatchVerifier(options.eventRules),
-      room: new TransactionRoom(options.limits ?? defaultLimits),
+      room: new TransactionRoom(options.limits),
       gas: new GasPolicy(),
     };
   }

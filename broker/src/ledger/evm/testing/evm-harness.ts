@@ -9,9 +9,16 @@ import { type EvmProvider, Rpc } from "../endpoint/rpc.ts";
 import { EvmLedger } from "../evm-ledger.ts";
 import type { EvmLedgerOptions } from "../evm-ledger-options.ts";
 import { findRegistry } from "../registry/find-registry.ts";
+import type { ConfiguredLimits } from "../write/transaction-room.ts";
 import { Stranger } from "./stranger.ts";
 
 const pollMs = 10;
+
+export const testLimits: ConfiguredLimits = {
+  eventsPerTransactionMax: 1000,
+  bytesPerTransactionMax: 98_304,
+  transactionsInFlightMax: 4,
+};
 
 /** A key derived from a name. */
 export function testKey(name: string): Uint8Array {
@@ -33,7 +40,7 @@ export function createEvmHarness(provider: EvmProvider, name: string): EvmHarnes
       throw new Error(`the account ${address} of the ledgers has not deployed a registry`);
     return found.address;
   };
-  const common = { groupId: defaultGroupId, provider, privateKey, logger: silentLogger, pollMs };
+  const common = { groupId: defaultGroupId, provider, privateKey, logger: silentLogger, pollMs, limits: testLimits };
   return {
     createLedger: (options = {}) => new EvmLedger({ ...common, clock: createSystemClock(), ...options }),
     stranger: new Stranger(provider, { signer: new Signer(testKey(`stranger to ${name}`)), registry }),

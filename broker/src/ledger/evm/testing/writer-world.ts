@@ -13,7 +13,7 @@ import { EvmLedger } from "../evm-ledger.ts";
 import type { EvmLedgerOptions } from "../evm-ledger-options.ts";
 import { logSignatures, parseLog } from "../read/parse-log.ts";
 import { type Anvil, startAnvil } from "./anvil.ts";
-import { testKey } from "./evm-harness.ts";
+import { testKey, testLimits } from "./evm-harness.ts";
 import { InterceptedProvider } from "./intercepted-provider.ts";
 
 const unaborted = new AbortController().signal;
@@ -95,6 +95,7 @@ export class WriterWorld {
       clock: createSystemClock(),
       logger: silentLogger,
       pollMs: 20,
+      limits: testLimits,
       ...options,
     });
     await ledger.start();
