@@ -1,6 +1,7 @@
 import { request } from "undici";
-import { describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { until } from "../harness/until.ts";
+import { useWorld } from "../harness/use.ts";
 import { embeddedWorld } from "../harness/world.ts";
 import { Attackers, toBatch, toHead } from "./support/attackers.ts";
 import { HonestCaller } from "./support/honest-caller.ts";
@@ -33,44 +34,52 @@ interface Member {
   readonly error?: { readonly data: { readonly code: number; readonly message: string } };
 }
 
-/** Starts a broker with an event of 64 KiB and one of 12 kB, and an honest caller that works during the attack. */
-async function startVictim() {
-  const world = await embeddedWorld.start({ env: { STELE_MQTT_PORT: "0", STELE_STOMP_PORT: "0" } });
-  const { url, pid } = world.broker;
-  await world.client.open("honest");
-  const { eventId } = await world.client.publish("honest", "x".repeat(65_536));
-  const short = await world.client.publish("honest", "x".repeat(12_000));
-  const honest = new HonestCaller({ url, pid }, "honest");
-  const attackers = new Attackers(url);
-  const addressOf = (protocol: "MQTT" | "STOMP"): string =>
-    new RegExp(`^ {2}${protocol} +(\\w+:\\S+:\\d+)$`, "m").exec(world.broker.stderr())?.[1] ?? "";
-  return {
-    addressOf,
-    eventId,
-    shortEventId: short.eventId,
-    attackers,
-    async post(body: string): Promise<string> {
-      return (await request(`${url}/jsonrpc`, { method: "POST", headers: json, body })).body.text();
-    },
-    /** The value of a metric, summed over all labels. */
-    async metric(name: string): Promise<number> {
-      const text = await (await request(`${url}/metrics`)).body.text();
-      const values = text.matchAll(new RegExp(`^${name}(?:{.*})? (\\S+)$`, "gm"));
-      return [...values].reduce((sum, [, value]) => sum + Number(value), 0);
-    },
-    /** Stops the honest caller; returns the times of its calls, and the broker's peak memory. */
-    async measure() {
-      return { ...(await honest.stop()), mebibytes: peakMebibytes(pid) };
-    },
-    async [Symbol.asyncDispose]() {
-      attackers[Symbol.dispose]();
-      await honest[Symbol.asyncDispose]();
-      await world[Symbol.asyncDispose]();
-    },
+/**
+ * Starts a broker for all tests of the enclosing describe block, with an event of 64 KiB and one of 12 kB. Returns a function that begins a test, with an
+ * honest caller that works during the attack. The peak of the broker's memory is that of all tests so far.
+ */
+function useVictim() {
+  const running = useWorld(embeddedWorld, { env: { STELE_MQTT_PORT: "0", STELE_STOMP_PORT: "0" } });
+  let [eventId, shortEventId] = ["", ""];
+  beforeAll(async () => {
+    const { client } = running();
+    await client.open("honest");
+    ({ eventId } = await client.publish("honest", "x".repeat(65_536)));
+    ({ eventId: shortEventId } = await client.publish("honest", "x".repeat(12_000)));
+  });
+  return () => {
+    const { url, pid, stderr } = running().broker;
+    const honest = new HonestCaller({ url, pid }, "honest");
+    const attackers = new Attackers(url);
+    const addressOf = (protocol: "MQTT" | "STOMP"): string =>
+      new RegExp(`^ {2}${protocol} +(\\w+:\\S+:\\d+)$`, "m").exec(stderr())?.[1] ?? "";
+    return {
+      addressOf,
+      eventId,
+      shortEventId,
+      attackers,
+      async post(body: string): Promise<string> {
+        return (await request(`${url}/jsonrpc`, { method: "POST", headers: json, body })).body.text();
+      },
+      /** The value of a metric, summed over all labels. */
+      async metric(name: string): Promise<number> {
+        const text = await (await request(`${url}/metrics`)).body.text();
+        const values = text.matchAll(new RegExp(`^${name}(?:{.*})? (\\S+)$`, "gm"));
+        return [...values].reduce((sum, [, value]) => sum + Number(value), 0);
+      },
+      /** Stops the honest caller; returns the times of its calls, and the broker's peak memory. */
+      async measure() {
+        return { ...(await honest.stop()), mebibytes: peakMebibytes(pid) };
+      },
+      async [Symbol.asyncDispose]() {
+        attackers[Symbol.dispose]();
+        await honest[Symbol.asyncDispose]();
+      },
+    };
   };
 }
 
-type Victim = Awaited<ReturnType<typeof startVictim>>;
+type Victim = ReturnType<ReturnType<typeof useVictim>>;
 
 async function expectUnharmed(victim: Victim): Promise<void> {
   const { waitMs, wallMs, mebibytes } = await victim.measure();
@@ -83,8 +92,10 @@ async function expectUnharmed(victim: Victim): Promise<void> {
 }
 
 describe("batches that amplify", () => {
+  const attack = useVictim();
+
   it("six batches of 1,000 getEvent calls for a long event get answers below 9 MiB, and the refused calls say why", async () => {
-    await using victim = await startVictim();
+    await using victim = attack();
     const batch = toBatch(membersMax, "getEvent", { eventId: victim.eventId });
     const answers = await Promise.all(Array.from({ length: 6 }, () => victim.post(batch)));
     for (const answer of answers) {
@@ -101,7 +112,7 @@ describe("batches that amplify", () => {
   });
 
   it("fifteen batches of 1,000 getProof calls take turns with an honest caller", async () => {
-    await using victim = await startVictim();
+    await using victim = attack();
     const batch = toBatch(membersMax, "getProof", { eventId: victim.eventId });
     const answers = await Promise.all(Array.from({ length: 15 }, () => victim.post(batch)));
     for (const answer of answers) expect(answer.length).toBeLessThan(batchBytesMax);
@@ -109,18 +120,23 @@ describe("batches that amplify", () => {
   });
 });
 
-describe("connections that hold memory", () => {
+describe("connections whose answers hold memory", () => {
+  const attack = useVictim();
+
   it("clients that never read are disconnected", async () => {
-    await using victim = await startVictim();
+    await using victim = attack();
     const batch = toBatch(membersMax, "getEvent", { eventId: victim.eventId });
     const head = toHead("/jsonrpc", { type: json["content-type"], length: batch.length });
     const single = `GET /rest/getEvent?eventId=${victim.eventId} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`;
+    const countEnded = () => victim.metric("stele_connections_ended_total");
+    const before = await countEnded();
     await Promise.all([
       victim.attackers.send(6, [(head + batch).repeat(2)]),
       victim.attackers.send(6, [single.repeat(membersMax)]),
     ]);
-    const countEnded = () => victim.metric("stele_connections_ended_total");
-    await until("every attacker is disconnected", async () => (await countEnded()) >= 12, { timeoutMs: 60_000 });
+    await until("every attacker is disconnected", async () => (await countEnded()) >= before + 12, {
+      timeoutMs: 60_000,
+    });
     await until(
       "the broker holds no memory for the attackers",
       async () => (await victim.metric("stele_bytes_in_flight")) === 0,
@@ -129,20 +145,23 @@ describe("connections that hold memory", () => {
   });
 
   it("clients that never read short answers are disconnected", async () => {
-    await using victim = await startVictim();
+    await using victim = attack();
     const get = `GET /rest/getEvent?eventId=${victim.shortEventId} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`;
+    const countEnded = () => victim.metric("stele_connections_ended_total");
+    const before = await countEnded();
     // Repeated requests fill the socket buffers of both sides, up to the limit of pipelined requests per connection.
     await victim.attackers.send(
       20,
       Array.from({ length: 40 }, () => get.repeat(250)),
     );
-    const countEnded = () => victim.metric("stele_connections_ended_total");
-    await until("every attacker is disconnected", async () => (await countEnded()) >= 20, { timeoutMs: 60_000 });
+    await until("every attacker is disconnected", async () => (await countEnded()) >= before + 20, {
+      timeoutMs: 60_000,
+    });
     await expectUnharmed(victim);
   });
 
   it("a million pipelined requests behind a slow one do no harm", async () => {
-    await using victim = await startVictim();
+    await using victim = attack();
     const call = { jsonrpc: "2.0", id: 1, method: "eth_call", params: endlessCall };
     const batch = JSON.stringify(Array.from({ length: membersMax }, () => call));
     const head = toHead("/chain", { type: json["content-type"], length: batch.length });
@@ -150,9 +169,13 @@ describe("connections that hold memory", () => {
     await victim.attackers.send(1, [head + batch, ...Array.from({ length: 100 }, () => requests)]);
     await expectUnharmed(victim);
   });
+});
+
+describe("connections whose requests hold memory", () => {
+  const attack = useVictim();
 
   it("600 bodies of 1 MiB that never end do no harm", async () => {
-    await using victim = await startVictim();
+    await using victim = attack();
     const head = toHead("/rest/publish", { type: json["content-type"], length: mebibyte });
     await victim.attackers.send(600, [head, Buffer.alloc(mebibyte - 1, " ")]);
     await expectUnharmed(victim);
@@ -162,33 +185,35 @@ describe("connections that hold memory", () => {
     ["MQTT", [mqttConnect, unfinishedPublish]],
     ["STOMP", [stompConnect, unfinishedSend]],
   ] as const)("1,500 packets or frames of 500 kB that never end do no harm, by %s", async (protocol, pieces) => {
-    await using victim = await startVictim();
+    await using victim = attack();
     using attackers = new Attackers(victim.addressOf(protocol));
     await attackers.send(1500, pieces);
     await expectUnharmed(victim);
   });
 
   it("chunked bodies with one byte per chunk do no harm", async () => {
-    await using victim = await startVictim();
+    await using victim = attack();
     const head = "POST /rest/publish HTTP/1.1\r\nhost: 127.0.0.1\r\ntransfer-encoding: chunked\r\n\r\n";
     await victim.attackers.send(6, [head, "1\r\n \r\n".repeat(mebibyte - 1)]);
     await expectUnharmed(victim);
   });
 
   it("5,000 connections that send nothing do no harm", async () => {
-    await using victim = await startVictim();
+    await using victim = attack();
     await victim.attackers.send(5000);
     await expectUnharmed(victim);
   });
 });
 
 describe("JSON that takes more memory parsed than as text", () => {
+  const attack = useVictim();
+
   it.each([
     ["nested arrays", "["],
     ["empty objects", "{},"],
     ["objects with a member", '{"a":{}},'],
   ])("32 bodies of 1 MiB of %s are refused, and do no harm", async (_what, piece) => {
-    await using victim = await startVictim();
+    await using victim = attack();
     const value = `[${piece.repeat(mebibyte / piece.length - 200)}1]`;
     const call = JSON.stringify({
       jsonrpc: "2.0",
