@@ -84,21 +84,24 @@ describe("a graceful stop", () => {
     expect((await second.stop()).code).toBe(0);
   });
 
-  it.each([
-    ["SIGTERM", { code: 0, signal: null }],
-    ["SIGINT", { code: 0, signal: null }],
-    ["SIGHUP", { code: null, signal: "SIGHUP" }],
-  ] as const)("%s stops a broker cleanly while it waits for a chain", async (name, exit) => {
+  it("SIGTERM, SIGINT and SIGHUP stop a broker cleanly while it waits for a chain, and the next start finds its data folder as usual", async () => {
     using folder = createTempFolder();
     const groups = [
       { id: "1", endpoints: "embedded" },
       { id: "2", endpoints: ["http://127.0.0.1:1"] },
     ];
     const env = { STELE_GROUPS: JSON.stringify(groups) };
-    const run = await startAndSignal({ dataDir: folder.path, env }, { name, when: /group not started, trying again/ });
-    expect(run).toMatchObject(exit);
-    expect(run.stderr).not.toMatch(/is ready|has started/);
-    expect(run.stdout).toContain("broker stopped");
+    for (const [name, exit] of [
+      ["SIGTERM", { code: 0, signal: null }],
+      ["SIGINT", { code: 0, signal: null }],
+      ["SIGHUP", { code: null, signal: "SIGHUP" }],
+    ] as const) {
+      const when = /group not started, trying again/;
+      const run = await startAndSignal({ dataDir: folder.path, env }, { name, when });
+      expect(run, name).toMatchObject(exit);
+      expect(run.stderr).not.toMatch(/is ready|has started/);
+      expect(run.stdout).toContain("broker stopped");
+    }
     await using again = await startBroker({ dataDir: folder.path });
     expect((await again.stop()).code).toBe(0);
   });
