@@ -7,7 +7,8 @@ import { checkProof, findCheckedBatch, verifyCompactProof, verifyProof } from "@
 import { createPublicClient, http } from "viem";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Anvil, devKey, startAnvil } from "../harness/anvil.ts";
-import { type BrokerProcess, mainFile, runBroker, startBroker } from "../harness/broker-process.ts";
+import { callBrokerCommand } from "../harness/broker-command.ts";
+import { type BrokerProcess, mainFile, startBroker } from "../harness/broker-process.ts";
 import { Client } from "../harness/client.ts";
 import { groupsEnv } from "../harness/group.ts";
 import { startReceiver } from "../harness/receiver.ts";
@@ -141,7 +142,7 @@ describe("a broker on anvil", () => {
   });
 
   const verify = (...args: readonly string[]) =>
-    runBroker({ args: ["verify", ...args, "--broker", broker.url, "--rpc", anvil.url, "--registry", registry] });
+    callBrokerCommand("verify", [...args, "--broker", broker.url, "--rpc", anvil.url, "--registry", registry]);
 
   it("stele verify confirms the broker's events with the chain node", async () => {
     for (const eventId of eventIds.filter((_, index) => index % 100 === 0)) {
@@ -171,9 +172,8 @@ describe("a broker on anvil", () => {
 
   it("stele verify exits with 2 if the chain node is unreachable", async () => {
     const [eventId = ""] = eventIds;
-    const { code, stderr } = await runBroker({
-      args: ["verify", eventId, "--broker", broker.url, "--rpc", "http://127.0.0.1:9"],
-    });
+    const args = [eventId, "--broker", broker.url, "--rpc", "http://127.0.0.1:9"];
+    const { code, stderr } = await callBrokerCommand("verify", args);
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("does not answer") });
   });
 });
