@@ -3,12 +3,8 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { isRestored } from "./backup/restored.ts";
 import { toBanner } from "./banner.ts";
-import { type RunningServer, startServer } from "./compose/start-server.ts";
-import { type BackupCommand, runBackupCommand } from "./compose/backup.ts";
-import { runKeys } from "./compose/keys.ts";
-import { describeRoles, runRoles } from "./compose/roles.ts";
-import { runScrub } from "./compose/scrub.ts";
-import { findProblems } from "./compose/settings.ts";
+import type { RunningServer } from "./compose/start-server.ts";
+import type { BackupCommand } from "./compose/backup.ts";
 import { type LoadOutcome, loadConfig } from "./config/load-config.ts";
 import type { Config } from "./config/settings.ts";
 import type { Logger } from "./lib/logger.ts";
@@ -40,6 +36,7 @@ process.on("exit", () => {
 });
 await main();
 
+/** Each command imports what it runs: to load a whole broker takes a tenth of a second of processor time. */
 async function main(): Promise<void> {
   const [command, ...rest] = process.argv.slice(2);
   if (command === "verify") await verify(rest);
@@ -50,11 +47,13 @@ async function main(): Promise<void> {
 }
 
 async function changeKeys(command: "key" | "role", argv: readonly string[]): Promise<void> {
-  const runCommand = command === "key" ? runKeys : runRoles;
+  const runCommand =
+    command === "key" ? (await import("./compose/keys.ts")).runKeys : (await import("./compose/roles.ts")).runRoles;
   await conclude(await runCommand(argv, { env: process.env, now: () => Date.now() }));
 }
 
 async function backup(command: BackupCommand, argv: readonly string[]): Promise<void> {
+  const { runBackupCommand } = await import("./compose/backup.ts");
   const outcome = await withProgress(process.stderr, {
     name: `stele ${command}`,
     task: () => runBackupCommand(command, argv, { env: process.env, log: (line) => void process.stderr.write(line) }),
@@ -64,7 +63,7 @@ async function backup(command: BackupCommand, argv: readonly string[]): Promise<
 }
 
 async function verify(argv: readonly string[]): Promise<void> {
-  const { runVerify } = await import("./verify/run-verify.ts"); // The server does not need it.
+  const { runVerify } = await import("./verify/run-verify.ts");
   const outcome = await withProgress(process.stderr, {
     name: "stele verify",
     task: () => runVerify(argv, { env: process.env }),
@@ -74,6 +73,7 @@ async function verify(argv: readonly string[]): Promise<void> {
 
 async function scrub(argv: readonly string[]): Promise<void> {
   stayAlive();
+  const { runScrub } = await import("./compose/scrub.ts");
   const outcome = await runScrub(argv, { env: process.env, log: (line) => void process.stderr.write(line) });
   await conclude(outcome, exitCodes.unknown);
   process.exit();
@@ -114,10 +114,13 @@ async function run(argv: readonly string[]): Promise<void> {
     refuse(outcome.problems);
   } else if (outcome.status === "checked") {
     const { config, secrets } = outcome;
+    const { findProblems } = await import("./compose/settings.ts");
     const problems = await findProblems(config, secrets);
     if (problems.length > 0) refuse(problems);
-    else
+    else {
+      const { describeRoles } = await import("./compose/roles.ts");
       await conclude({ exitCode: exitCodes.done, output: outcome.output + (await describeRoles(config)), problem: "" });
+    }
   } else {
     await serve(outcome);
   }
@@ -144,6 +147,7 @@ async function serve({ config: given, secrets, secretFile }: LoadedConfig): Prom
   const signal = endOnSignals(logger);
   try {
     if (secretFile !== undefined) checkSecretFile(secretFile, logger);
+    const { startServer } = await import("./compose/start-server.ts");
     const server = await startServer(config, { logger, secrets, signal });
     void stopOnFailure(server, logger);
     logger.info("broker started", { url: server.url, dataDir: server.dataDir, version });
