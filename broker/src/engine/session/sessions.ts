@@ -224,8 +224,7 @@ export class Sessions implements Readers {
     const { claimed, claim } = await this.#claims.claim(attaching, request);
     this.#sweeper.returned(name);
     this.#settleFormer(group.id, claimed);
-    // The sweeper now publishes a due will. If the will is not due and this attach fails, the pending end must still write the will: keep that end.
-    if (claimed.dueWill !== undefined) this.#ended.drop(name);
+    if (claimed.dueWill !== undefined) this.#ended.drop(name); // The sweeper publishes it. A will that is not due needs its end if this attach fails.
     checkMembership(this.#parts, claim);
     this.#ended.drop(name);
     const session = this.#create({ group, principal, claim }, claimed);
