@@ -141,7 +141,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     const other = await session();
     await other.query("begin");
     await other.query("lock table subscriptions");
-    const held = store.insertSubscription(subscriptionOf(1), 0).catch((error: unknown) => error);
+    const held = store.listSubscriptions(); // has the only connection until the lock is free
     await expect(store.findHead(group)).rejects.toMatchObject({ name: "BrokerError", code: 200300 });
     await other.query("rollback");
     await held;
