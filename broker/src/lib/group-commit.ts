@@ -33,7 +33,7 @@ export class GroupCommit<Item, Result> {
 
   async #runAll(): Promise<void> {
     this.#isRunning = true;
-    await Promise.resolve(); // Items of the same turn of the event loop go into one commit.
+    await Promise.resolve(); // Items that callers add one right after another go into one commit.
     while (this.#waiting.length > 0) await this.#run(this.#waiting.splice(0, this.#options.itemsMax));
     this.#isRunning = false;
   }
