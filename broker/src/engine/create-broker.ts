@@ -108,7 +108,7 @@ class Engine implements RunningBroker {
   readonly #subscriptions: SubscriptionService;
   readonly #sessions: Sessions;
   readonly #access: Access;
-  readonly #rings: CreatedAccess["rings"];
+  readonly #accessServices: CreatedAccess["services"];
   readonly #feedParts = perKey((groupId: GroupId) => this.#toFeedParts(groupId));
   /** A logger that adds the group to every line. */
   readonly #loggerOf = perKey((groupId: GroupId) => this.#options.logger.child({ groupId }));
@@ -119,8 +119,8 @@ class Engine implements RunningBroker {
 
   constructor(options: EngineDependencies) {
     [this.#options, this.runningOrders] = [options, new RunningOrders(options)];
-    const { access, rings, trail, topicQuota, roles } = createAccess(options, (changed) => watch.check(changed));
-    [this.#access, this.#rings, this.#slices] = [access, rings, new TimeSlices(options.clock)];
+    const { access, services, trail, topicQuota, roles } = createAccess(options, (changed) => watch.check(changed));
+    [this.#access, this.#accessServices, this.#slices] = [access, services, new TimeSlices(options.clock)];
     const groupHealth = (): readonly GroupHealth[] => this.groupGauges();
     [this.#held, this.#groupWatch] = [new HeldSubscriptions(options), new GroupWatch({ ...options, groupHealth })];
     this.#hub = new FeedHub({ slices: this.#slices });
@@ -212,7 +212,7 @@ class Engine implements RunningBroker {
   async #start(signal: AbortSignal): Promise<void> {
     await this.#options.store.start();
     if (this.#options.readMemory !== undefined) this.#observe();
-    for (const ring of this.#rings) await ring.start();
+    for (const service of this.#accessServices) await service.start();
     if (signal.aborted) return;
     this.#cluster?.start();
     for (const group of this.#groups.all) group.keyJanitor.start();
@@ -245,7 +245,7 @@ class Engine implements RunningBroker {
     const cleanup = new CleanupStack();
     cleanup.add(() => store.stop(), "store");
     for (const one of [figures, this.#held, this.#lag]) cleanup.add(() => one.stop(), "figures");
-    for (const ring of this.#rings) cleanup.add(() => ring.stop(), "keys and roles");
+    for (const service of this.#accessServices) cleanup.add(() => service.stop(), "keys and roles");
     for (const { ledger } of all) cleanup.add(() => ledger.stop(signal), "chain");
     cleanup.add(async () => void (await Promise.all(all.map((one) => one.keyJanitor.stop()))), "publish keys");
     for (const { claimRecorder } of all) cleanup.add(() => claimRecorder.stop(), "publish keys");

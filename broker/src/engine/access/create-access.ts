@@ -13,7 +13,7 @@ import { KeyRing, type KeyRingParts } from "./key-ring.ts";
 import { allowAll, type Policy } from "./policy.ts";
 import { Quotas } from "./quotas.ts";
 import { RulesPolicy } from "./rules-policy.ts";
-import { type TokenOptions, TokenRing } from "./token-ring.ts";
+import { type TokenOptions, TokenAuthenticator } from "./token-authenticator.ts";
 import { TopicQuota, type TopicQuotaOptions } from "./topic-quota.ts";
 
 /** Options for access by keys, certificates and tokens; see {@link KeyRingParts}. */
@@ -47,11 +47,11 @@ export interface CreatedAccess {
   /** Undefined while access control is off. */
   readonly roles: { readonly apiKeys: ApiKeys; readonly ring: KeyRing } | undefined;
   /** Start them before the first call, and stop them at the end. */
-  readonly rings: readonly Ring[];
+  readonly services: readonly Service[];
 }
 
-/** A part with a lifecycle: the key ring, the token ring or the audit trail. */
-interface Ring {
+/** The key ring, the token authenticator or the audit trail. */
+interface Service {
   start(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -65,20 +65,20 @@ export function createAccess(options: AccessOptions, onChecked: (changed: Change
   const topicQuota = new TopicQuota({ quotas, store, clock, groupIds: ledgers.map(({ groupId }) => groupId) });
   if (keys === undefined) {
     const access = new Access({ policy, defaultGroupId, trail });
-    return { access, topicQuota, trail, roles: undefined, rings: trails };
+    return { access, topicQuota, trail, roles: undefined, services: trails };
   }
   const time = new ForwardClock(clock);
   const keyRing = new KeyRing({ ...options, ...keys, time, onChecked });
   const onChanged = (): void => onChecked("all");
-  const tokenRing = keys.tokens && new TokenRing({ ...keys, ...keys.tokens, time, onChanged });
+  const tokens = keys.tokens && new TokenAuthenticator({ ...keys, ...keys.tokens, time, onChanged });
   const access = new Access({
-    policy: new RulesPolicy(keyRing, tokenRing),
+    policy: new RulesPolicy(keyRing, tokens),
     defaultGroupId,
     quotas,
     failed: new FailedLogIns(options),
     trail,
   });
-  const rings = tokenRing === undefined ? [keyRing] : [keyRing, tokenRing];
+  const authenticators = tokens === undefined ? [keyRing] : [keyRing, tokens];
   const roles = { apiKeys: keys.apiKeys, ring: keyRing };
-  return { access, topicQuota, trail, roles, rings: [...trails, ...rings] };
+  return { access, topicQuota, trail, roles, services: [...trails, ...authenticators] };
 }

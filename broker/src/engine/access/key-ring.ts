@@ -34,7 +34,7 @@ export interface KeyRingParts extends RoleTableOptions {
   readonly certificates?: readonly CertificateHolder[] | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The time by which keys expire. */
+  /** The clock that decides whether a key has expired. */
   readonly time: Pick<ForwardClock, "now">;
   /** Called several times a second, with the owners of keys that changed or expired. */
   readonly onChecked: (changed: ReadonlySet<Owner>) => void;

@@ -8,7 +8,7 @@ import type { Action, Policy, Scope } from "./policy.ts";
 import type { RuleSet } from "./rule-set.ts";
 import type { TenantNames } from "../../domain/tenant-names.ts";
 import { tenantNamesOf } from "./tenant.ts";
-import { TokenRing } from "./token-ring.ts";
+import { TokenAuthenticator } from "./token-authenticator.ts";
 
 /** The rule action that grants each action; undefined for an action that everybody may do. */
 const ruleActionOf: { readonly [Name in Action]: RuleAction | undefined } = {
@@ -27,15 +27,15 @@ const ruleActionOf: { readonly [Name in Action]: RuleAction | undefined } = {
 /** Decides by the rules of keys and tokens. A caller without a valid credential may do only the action `health`. */
 export class RulesPolicy implements Policy {
   readonly #keys: KeyRing;
-  readonly #tokens: TokenRing | undefined;
+  readonly #tokens: TokenAuthenticator | undefined;
 
-  constructor(keys: KeyRing, tokens: TokenRing | undefined) {
+  constructor(keys: KeyRing, tokens: TokenAuthenticator | undefined) {
     this.#keys = keys;
     this.#tokens = tokens;
   }
 
   authenticate(credential: string | undefined, certificate?: ClientCertificate): Principal | Promise<Principal> {
-    const isToken = credential !== undefined && TokenRing.isToken(credential);
+    const isToken = credential !== undefined && TokenAuthenticator.isToken(credential);
     const found = isToken ? this.#tokens?.authenticate(credential) : undefined;
     return found ?? this.#keys.authenticate(credential, certificate);
   }

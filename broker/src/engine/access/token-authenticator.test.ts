@@ -5,7 +5,7 @@ import { ForwardClock } from "../../lib/forward-clock.ts";
 import type { TokenVerdict } from "../../ports/token-verifier.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import type { TokenMapping } from "./token-claims.ts";
-import { TokenRing } from "./token-ring.ts";
+import { TokenAuthenticator } from "./token-authenticator.ts";
 import { sha256 } from "../testing/key-secret.ts";
 
 const issuer = "https://issuer.example";
@@ -36,8 +36,8 @@ const good = (own: object = claims): TokenVerdict => ({
   claims: { ...own },
   expiresAt: clock.now() + 60_000,
 });
-function ringOf(mapping: Partial<TokenMapping> = {}): TokenRing {
-  return new TokenRing({
+function authenticatorOf(mapping: Partial<TokenMapping> = {}): TokenAuthenticator {
+  return new TokenAuthenticator({
     verifier: {
       start: async () => {},
       stop: async () => {},
@@ -62,81 +62,81 @@ beforeEach(() => {
 });
 
 it("verifies a token once until it expires, also for concurrent calls", async () => {
-  const ring = ringOf();
-  const [first, second] = await Promise.all([ring.authenticate("a.b.c"), ring.authenticate("a.b.c")]);
+  const tokens = authenticatorOf();
+  const [first, second] = await Promise.all([tokens.authenticate("a.b.c"), tokens.authenticate("a.b.c")]);
   expect(first).toBe(second);
-  expect(ring.authenticate("a.b.c")).toBe(first);
+  expect(tokens.authenticate("a.b.c")).toBe(first);
   expect(verified).toHaveLength(1);
   await clock.advance(60_000);
   answer = () => ({ status: "refused", reason: "the token is expired" });
-  expect(await ring.authenticate("a.b.c")).toMatchObject({ kind: "rejected", reason: "the token is expired" });
-  expect(first.kind === "known" && ring.findFault(first)).toBe("the token is expired");
+  expect(await tokens.authenticate("a.b.c")).toMatchObject({ kind: "rejected", reason: "the token is expired" });
+  expect(first.kind === "known" && tokens.findFault(first)).toBe("the token is expired");
 });
 
 it("refuses an expired token even if the clock is set back", async () => {
-  const ring = ringOf();
-  const principal = await ring.authenticate("a.b.c");
+  const tokens = authenticatorOf();
+  const principal = await tokens.authenticate("a.b.c");
   await clock.advance(60_000);
-  expect(principal.kind === "known" && ring.findFault(principal)).toBe("the token is expired");
+  expect(principal.kind === "known" && tokens.findFault(principal)).toBe("the token is expired");
   clock.step(-3_600_000);
-  expect(principal.kind === "known" && ring.findFault(principal)).toBe("the token is expired");
+  expect(principal.kind === "known" && tokens.findFault(principal)).toBe("the token is expired");
 });
 
 it("verifies a token again if its key is not trusted any more", async () => {
-  const ring = ringOf();
-  const principal = await ring.authenticate("a.b.c");
+  const tokens = authenticatorOf();
+  const principal = await tokens.authenticate("a.b.c");
   trusted = false;
-  expect(principal.kind === "known" && ring.findFault(principal)).toContain("not trusted");
-  await ring.authenticate("a.b.c");
+  expect(principal.kind === "known" && tokens.findFault(principal)).toContain("not trusted");
+  await tokens.authenticate("a.b.c");
   expect(verified).toHaveLength(2);
 });
 
 it("caches 10,000 tokens, and verifies an older one again", async () => {
-  const ring = ringOf();
-  for (let count = 0; count <= 10_000; count += 1) await ring.authenticate(`a.${count}.c`);
-  expect(ring.authenticate("a.1.c")).not.toBeInstanceOf(Promise);
-  expect(ring.authenticate("a.0.c")).toBeInstanceOf(Promise);
+  const tokens = authenticatorOf();
+  for (let count = 0; count <= 10_000; count += 1) await tokens.authenticate(`a.${count}.c`);
+  expect(tokens.authenticate("a.1.c")).not.toBeInstanceOf(Promise);
+  expect(tokens.authenticate("a.0.c")).toBeInstanceOf(Promise);
 });
 
-it.each<[string, (ring: TokenRing) => Promise<void>]>([
+it.each<[string, (tokens: TokenAuthenticator) => Promise<void>]>([
   [
     "replaces by newer ones",
-    async (ring) => {
-      for (let count = 1; count <= 10_000; count += 1) await ring.authenticate(`a.${count}.c`);
+    async (tokens) => {
+      for (let count = 1; count <= 10_000; count += 1) await tokens.authenticate(`a.${count}.c`);
     },
   ],
   [
     "finds expired",
-    async (ring) => {
+    async (tokens) => {
       await clock.advance(60_000);
-      await ring.authenticate("a.0.c");
+      await tokens.authenticate("a.0.c");
     },
   ],
 ])("forgets the decisions about a token that it %s", async (_, drop) => {
-  const ring = ringOf();
-  const principal = await ring.authenticate("a.0.c");
+  const tokens = authenticatorOf();
+  const principal = await tokens.authenticate("a.0.c");
   if (principal.kind !== "known") throw new Error("the token was refused");
   const { rules } = principal;
   const isAllowed = (): boolean => rules.allows("publish", { groupId: "1", topic: "acme/shop/x" });
   const answers = [isAllowed()];
   (rules.rules as BoundRule[]).length = 0; // From now on, only a cached decision allows it.
   answers.push(isAllowed());
-  await drop(ring);
+  await drop(tokens);
   expect([...answers, isAllowed()]).toEqual([true, true, false]);
 });
 
 it("refuses a token as busy while 1,000 others are being verified", async () => {
-  const ring = ringOf();
+  const tokens = authenticatorOf();
   const waiting = createDeferred<TokenVerdict>();
   answer = () => waiting.promise;
-  const all = Array.from({ length: 1_000 }, (_, index) => ring.authenticate(`a.${index}.c`));
-  expect(ring.authenticate("x.y.z")).toMatchObject({ kind: "rejected", error: { code: 200_300 } });
+  const all = Array.from({ length: 1_000 }, (_, index) => tokens.authenticate(`a.${index}.c`));
+  expect(tokens.authenticate("x.y.z")).toMatchObject({ kind: "rejected", error: { code: 200_300 } });
   waiting.resolve(good());
   for (const one of all) await one;
 });
 
 it("fills the token's tenant and principal into the rules of mapped roles, and ignores other roles", async () => {
-  const principal = await ringOf().authenticate("a.b.c");
+  const principal = await authenticatorOf().authenticate("a.b.c");
   expect(principal).toMatchObject({ kind: "known", id: "acme/shop", tenant: "acme" });
   const allows = (topic: string): boolean =>
     principal.kind === "known" && principal.rules.allows("publish", { groupId: "1", topic });
@@ -145,7 +145,7 @@ it("fills the token's tenant and principal into the rules of mapped roles, and i
 });
 
 it("reads rules from the claim that is configured for them", async () => {
-  const principal = await ringOf({ aclClaim: "acl" }).authenticate("a.b.c");
+  const principal = await authenticatorOf({ aclClaim: "acl" }).authenticate("a.b.c");
   expect(principal.kind === "known" && principal.rules.allows("read", { groupId: "1", topic: "a/b" })).toBe(true);
 });
 
@@ -170,12 +170,12 @@ describe("refuses claims", () => {
     ["with a rule that is null", { sub: "a", acl: [null] }, { aclClaim: "acl" }],
   ])("%s", async (_, own, mapping) => {
     answer = () => good(own);
-    expect(await ringOf(mapping).authenticate("a.b.c")).toMatchObject({ kind: "rejected" });
+    expect(await authenticatorOf(mapping).authenticate("a.b.c")).toMatchObject({ kind: "rejected" });
   });
 });
 
 it("isToken accepts three parts of Base64 for URLs only", () => {
-  expect(["a.b.c", "a.b.", "a.b", "a.b.c.d", "a b.c.d"].map((text) => TokenRing.isToken(text))).toEqual([
+  expect(["a.b.c", "a.b.", "a.b", "a.b.c.d", "a b.c.d"].map((text) => TokenAuthenticator.isToken(text))).toEqual([
     true,
     false,
     false,
@@ -186,6 +186,6 @@ it("isToken accepts three parts of Base64 for URLs only", () => {
 
 it("rejects a token that is too long, and does not verify it", () => {
   const fault = { kind: "rejected", reason: "the token has more than 12288 characters" };
-  expect(ringOf().authenticate(`a.${"b".repeat(12_288)}.c`)).toEqual(fault);
+  expect(authenticatorOf().authenticate(`a.${"b".repeat(12_288)}.c`)).toEqual(fault);
   expect(verified).toEqual([]);
 });

@@ -15,7 +15,7 @@ import { ClaimsFault, readClaims, type TokenMapping } from "./token-claims.ts";
 
 /** Longest token, in characters. */
 const tokenCharactersMax = 12 * 1024;
-/** Maximum number of verified tokens that are cached; a further one replaces the oldest. */
+/** Maximum number of verified tokens in the cache; one more replaces the oldest. */
 const tokensKeptMax = 10_000;
 /** Maximum number of tokens that are verified at once; further ones are refused as busy. */
 const verifyingMax = 1_000;
@@ -31,24 +31,24 @@ export interface TokenOptions {
   readonly mappings: ReadonlyMap<string, TokenMapping>;
 }
 
-export interface TokenRingParts extends TokenOptions {
+export interface TokenAuthenticatorParts extends TokenOptions {
   readonly roles: ReadonlyMap<string, readonly AccessRule[]>;
   readonly sha256: (text: string) => string;
-  /** The time by which tokens expire. */
+  /** The clock that decides whether a token has expired. */
   readonly time: Pick<ForwardClock, "now">;
-  /** Called when an issuer has removed a key: rights of its principals may have ended. */
+  /** Called when an issuer has removed a key: its principals may have lost their rights. */
   readonly onChanged: () => void;
 }
 
 /** Authenticates callers by signed tokens. Verifies a token once, and caches the result by the token's digest until the token expires. */
-export class TokenRing {
-  readonly #parts: TokenRingParts;
+export class TokenAuthenticator {
+  readonly #parts: TokenAuthenticatorParts;
   /** The rules of principals without a valid token. */
   readonly lasting: LastingRules;
   readonly #known = new Map<string, Known>();
   readonly #verifying = new SharedCalls<string, Known | Rejected>();
 
-  constructor(parts: TokenRingParts) {
+  constructor(parts: TokenAuthenticatorParts) {
     this.#parts = parts;
     this.lasting = new LastingRules(parts);
   }
@@ -124,7 +124,7 @@ export class TokenRing {
     this.#known.set(digest, principal);
   }
 
-  /** Also forgets the cached decisions of the token: they would outlast its rules. */
+  /** Also empties the token's cache of decisions: the list of all caches would keep it in memory after the token's rules. */
   #drop(digest: string): void {
     this.#known.get(digest)?.rules.renew();
     this.#known.delete(digest);
