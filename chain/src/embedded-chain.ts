@@ -141,8 +141,8 @@ export class EmbeddedChain implements AsyncDisposable {
   }
 
   /**
-   * Adds a signed transaction to the pool, as `eth_sendRawTransaction` does, but takes bytes and is for the chain's owner alone. Resolves once the transaction
-   * is accepted, at the latest with the message that carries its block; rejects with a ProviderRpcError that has geth's code.
+   * Adds a signed transaction to the pool, as `eth_sendRawTransaction` does, but takes bytes, and no remote client can call it. Resolves once the
+   * transaction is accepted, at the latest with the message that carries its block; rejects with a ProviderRpcError that has geth's code.
    */
   async submit(raw: Uint8Array): Promise<void> {
     const copy = new Uint8Array(raw); // with its own memory: transferring a view would transfer all memory around it

@@ -69,7 +69,7 @@ export interface CheckedIndexEntries {
   readonly isDamaged: boolean;
 }
 
-/** A transaction as the chain's owner (the thread that started the worker) knows it without the chain's file. */
+/** A transaction as the thread outside the worker knows it, without the chain's file. */
 export interface KnownTransaction {
   readonly hash: Uint8Array;
   /** The transaction's input. */

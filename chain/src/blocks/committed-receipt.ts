@@ -8,7 +8,7 @@ export interface CommittedLog {
   readonly data: Buffer;
 }
 
-/** The part of a receipt that the chain's owner needs. */
+/** The fields of a receipt that the thread outside the worker needs. */
 export interface CommittedReceipt {
   /** False if the execution failed; then there are no logs. */
   readonly isSuccess: boolean;
@@ -17,7 +17,7 @@ export interface CommittedReceipt {
 
 const LIST_PREFIX_MIN = 0xc0;
 
-/** Reads a receipt of the receipts trie. Creates no RLP items on the way: a block with many topics consists mostly of logs. */
+/** Reads an encoded receipt. Creates no object per RLP item, for speed: a block with many topics has thousands of items, almost all in logs. */
 export function readCommittedReceipt(receipt: Buffer): CommittedReceipt {
   const reader = new RlpReader(receipt);
   // A typed receipt has its type before the list (EIP-2718).
@@ -33,16 +33,16 @@ export function readCommittedReceipt(receipt: Buffer): CommittedReceipt {
 
 /** Reads the logs in the list that the reader entered last. */
 function readLogs(receipt: Buffer, reader: RlpReader): CommittedLog[] {
-  const texts = new RepeatedTexts(receipt);
+  const fields = new HexFields(receipt);
   const logs: CommittedLog[] = [];
   const { end } = reader;
   for (let at = reader.start; at < end; ) {
     reader.list(at, end);
     at = reader.end;
     reader.string(reader.start, at);
-    const address = texts.at(0, reader);
+    const address = fields.toHex(0, reader);
     reader.list(reader.end, at);
-    const topics = readTopics(reader, texts);
+    const topics = readTopics(reader, fields);
     reader.string(reader.end, at);
     logs.push({ address, topics, data: receipt.subarray(reader.start, reader.end) });
   }
@@ -50,18 +50,20 @@ function readLogs(receipt: Buffer, reader: RlpReader): CommittedLog[] {
 }
 
 /** Reads the topics in the list that the reader entered last. Leaves the reader at their end. */
-function readTopics(reader: RlpReader, texts: RepeatedTexts): Hex[] {
+function readTopics(reader: RlpReader, fields: HexFields): Hex[] {
   const topics: Hex[] = [];
   const { end } = reader;
   for (let at = reader.start; at < end; at = reader.end) {
     reader.string(at, end);
-    topics.push(texts.at(1 + topics.length, reader));
+    topics.push(fields.toHex(1 + topics.length, reader));
   }
   return topics;
 }
 
-/** Hex texts of fields that are mostly the same from log to log: the registry, the kind of the log, the publisher. Keeps the last text of each field. */
-class RepeatedTexts {
+/**
+ * Converts fields of logs to hex. Keeps the last text of each field, because successive logs mostly have the same registry, event signature and publisher.
+ */
+class HexFields {
   readonly #bytes: Buffer;
   readonly #last: { readonly start: number; readonly end: number; readonly text: Hex }[] = [];
 
@@ -69,8 +71,8 @@ class RepeatedTexts {
     this.#bytes = bytes;
   }
 
-  /** The bytes between `start` and `end` as hex. `place` numbers the field within a log. */
-  at(place: number, { start, end }: RlpReader): Hex {
+  /** The bytes between `start` and `end` as hex. `place` is the field's index in its log. */
+  toHex(place: number, { start, end }: RlpReader): Hex {
     const last = this.#last[place];
     if (last !== undefined && this.#isSame(last, start, end)) return last.text;
     const text: Hex = `0x${this.#bytes.toString("hex", start, end)}`;
@@ -78,7 +80,7 @@ class RepeatedTexts {
     return text;
   }
 
-  /** Whether `last` has the bytes between `start` and `end`. Compares from the end, because words mostly differ there. */
+  /** Whether `last` has the same bytes as `start` to `end`. Compares from the end: two padded 32-byte values mostly differ in their last bytes. */
   #isSame(last: { readonly start: number; readonly end: number }, start: number, end: number): boolean {
     if (last.end - last.start !== end - start) return false;
     for (let at = end - 1; at >= start; at -= 1) {

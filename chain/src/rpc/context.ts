@@ -11,7 +11,7 @@ export interface ReadContext {
   readonly simulator: Simulator;
 }
 
-/** What the methods of the chain's owner work on. */
+/** What all methods work on, for the process that opened the chain. */
 export interface RpcContext extends ReadContext {
   readonly chain: Chain;
   readonly filters: Filters;

@@ -27,7 +27,7 @@ const READ_METHODS = toMap<ReadContext>([
 ]);
 const OWNER_METHODS = toMap<RpcContext>([submitMethods, filterMethods]);
 
-/** Answers one request of the chain's owner. @throws ProviderRpcError; ChainDamagedError if the data in the file is damaged. */
+/** Answers one request of the process that opened the chain. @throws ProviderRpcError; ChainDamagedError if the data in the file is damaged. */
 export async function dispatch(context: RpcContext, { method, params }: RpcRequest): Promise<unknown> {
   const handler = OWNER_METHODS.get(method) ?? getReadMethod(method);
   return handler(context, new Params(params));
