@@ -7,26 +7,26 @@ import { afterEach, expect, it, vi } from "vitest";
 import { readBlockHash } from "./block-hash.ts";
 
 const hash = `0x${"AB".repeat(32)}`;
-const ending: (() => void)[] = [];
+const cleanups: (() => void)[] = [];
 afterEach(() => {
-  for (const end of ending.splice(0)) end();
+  for (const cleanUp of cleanups.splice(0)) cleanUp();
 });
 
 async function serve(listener: RequestListener): Promise<string> {
   const server = createServer(listener);
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
-  ending.push(() => void server.close());
+  cleanups.push(() => void server.close());
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`; // It listens on a port.
 }
 
 it("readBlockHash returns the hash that eth_getBlockByNumber gives, in lower case", async () => {
-  let asked = "";
+  let body = "";
   const url = await serve((request, response) => {
-    request.on("data", (data) => (asked += String(data)));
+    request.on("data", (data) => (body += String(data)));
     request.on("end", () => response.end(JSON.stringify({ jsonrpc: "2.0", id: 1, result: { hash } })));
   });
   expect(await readBlockHash(url, 31)).toBe(hash.toLowerCase());
-  expect(JSON.parse(asked)).toMatchObject({ method: "eth_getBlockByNumber", params: ["0x1f", false] });
+  expect(JSON.parse(body)).toMatchObject({ method: "eth_getBlockByNumber", params: ["0x1f", false] });
 });
 
 it("readBlockHash reads the hash of a block with thousands of transactions", async () => {
@@ -42,18 +42,18 @@ it.each([
   '{"result": null}',
   '{"result": {"hash": "0x12"}}',
   `{"result": {"hash": "${hash}", "x": "${"y".repeat(5_000_000)}"}}`,
-])("readBlockHash throws when the node answers %.40s", async (answer) => {
+])("readBlockHash throws if the node answers %.40s", async (answer) => {
   const url = await serve((_request, response) => response.end(answer));
   await expect(readBlockHash(url, 1)).rejects.toThrow("gives no hash of block 1");
 });
 
-it("readBlockHash throws when the chain node redirects to another address", async () => {
+it("readBlockHash throws if the node redirects to another address", async () => {
   const other = await serve((_request, response) => response.end(JSON.stringify({ result: { hash } })));
   const url = await serve((_request, response) => response.writeHead(307, { location: other }).end());
   await expect(readBlockHash(url, 1)).rejects.toThrow();
 });
 
-it("readBlockHash, once aborted, closes the connection to a node that stopped within its answer, even after a garbage collection", async () => {
+it("an aborted readBlockHash closes its connection to a node that stalls in the middle of its answer, even after a garbage collection", async () => {
   const connection = new EventEmitter();
   const closed = once(connection, "close");
   const url = await serve((_request, response) => {
@@ -61,17 +61,17 @@ it("readBlockHash, once aborted, closes the connection to a node that stopped wi
     response.write('{"result":');
   });
   const send = globalThis.fetch;
-  const begun = new Promise<void>((resolve) => {
+  const answerBegun = new Promise<void>((resolve) => {
     vi.stubGlobal("fetch", async (...request: Parameters<typeof fetch>) => {
       const response = await send(...request);
       setImmediate(resolve);
       return response;
     });
   });
-  ending.push(() => void vi.unstubAllGlobals());
+  cleanups.push(() => void vi.unstubAllGlobals());
   const controller = new AbortController();
   const reading = expect(readBlockHash(url, 1, { signal: controller.signal })).rejects.toThrow("enough");
-  await begun;
+  await answerBegun;
   collectGarbage();
   controller.abort(new Error("enough"));
   await reading;
