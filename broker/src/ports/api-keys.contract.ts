@@ -18,7 +18,7 @@ export function apiKeyOf(number: number, fields: Partial<ApiKey> = {}): ApiKey {
   };
 }
 
-/** The guarantees of the ApiKeys port. `create` returns two views of one empty table, as two processes have them; the suite starts the views. */
+/** The guarantees of the ApiKeys port. `create` returns two adapters, not started, for the same empty tables, as if two processes used them. */
 export function testApiKeys(name: string, create: () => Promise<readonly [ApiKeys, ApiKeys]>): void {
   describe(`${name} keeps the contract of API keys`, () => {
     let one: ApiKeys;
@@ -61,7 +61,7 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       expect(await one.insertApiKey(apiKeyOf(5), 1)).toBe(false);
     });
 
-    it("lists only keys that changed after a revision, such as revoked ones, with the time of the first revocation", async () => {
+    it("lists only keys that changed after a revision; a key revoked twice keeps the time of its first revocation", async () => {
       for (const number of [1, 2, 3]) await one.insertApiKey(apiKeyOf(number), 10);
       const upTo = (await other.listApiKeys(0)).at(-1)?.revision ?? 0;
       expect(await other.listApiKeys(upTo)).toEqual([]);
@@ -83,7 +83,7 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       expect((await other.listApiKeys(0)).map(({ revision }) => revision)).toEqual([2, 3, 6]);
     });
 
-    it("with keepsOwners, pruning keeps the latest key of each principal, which shows that the principal had a key", async () => {
+    it("with keepsOwners, pruning keeps the latest key of each principal, as a record that the principal had a key", async () => {
       const [former, latest] = [{ principal: "shop", tenant: "acme" }, { principal: "shop" }];
       for (const number of [1, 2]) await one.insertApiKey(apiKeyOf(number, { ...former, expiresAt: 1_000 }), 10);
       for (const number of [3, 4]) await one.insertApiKey(apiKeyOf(number, { ...latest, expiresAt: 1_000 }), 10);
@@ -93,7 +93,7 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       expect((await one.listApiKeys(0)).map(({ id }) => id)).toEqual([apiKeyOf(5).id, apiKeyOf(1).id]);
     });
 
-    it("goes on after the newest key that was read was pruned, and gives no revision to that nor to refused changes", async () => {
+    it("lists later changes after the newest key it listed was pruned; pruning and refused changes take no revision", async () => {
       await one.insertApiKey(apiKeyOf(1, { expiresAt: 1_000 }), 10);
       expect(await other.listApiKeys(0)).toHaveLength(1);
       expect(await one.pruneApiKeys(2_000, { keepsOwners: false })).toBe(1);
@@ -104,7 +104,7 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       expect(await other.listApiKeys(1)).toEqual([{ ...apiKeyOf(2), revision: 2 }]);
     });
 
-    it("gives no revision to a second revocation of a key", async () => {
+    it("a second revocation of a key takes no revision", async () => {
       await one.insertApiKey(apiKeyOf(1), 10);
       expect(await one.revokeApiKey(apiKeyOf(1).id, 5_000)).toBe(true);
       expect(await one.revokeApiKey(apiKeyOf(1).id, 6_000)).toBe(true);
@@ -153,7 +153,7 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       expect((await one.readRoles(0))?.roles).toEqual([{ name: "a", rules: ruleFor("c") }]);
     });
 
-    it("refuses to replace a role while there are too many others, as after the limit was lowered", async () => {
+    it("refuses to replace a role if a lowered limit allows fewer roles than there are", async () => {
       for (const name of ["a", "b", "c"]) expect(await one.putRole({ name, rules: ruleFor(name) }, 3)).toBe(true);
       expect(await other.putRole({ name: "a", rules: ruleFor("new") }, 2)).toBe(false);
       expect((await one.readRoles(0))?.roles[0]).toEqual({ name: "a", rules: ruleFor("a") });
@@ -177,7 +177,7 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
   });
 }
 
-/** One table as a broker and the command line see it, and a backup of it. */
+/** The same tables, opened by a broker and by the command line, with a backup. */
 export interface RestorableApiKeys {
   readonly broker: ApiKeys;
   readonly command: ApiKeys;
@@ -186,7 +186,7 @@ export interface RestorableApiKeys {
   restore(): Promise<void>;
 }
 
-/** The guarantees of the ApiKeys port for a reader whose tables older ones replace. `create` returns an empty table; the suite starts its views. */
+/** The guarantees of the ApiKeys port for a broker whose tables somebody restores from a backup. `create` returns adapters that are not started. */
 export function testRestoredApiKeys(name: string, create: () => Promise<RestorableApiKeys>): void {
   describe(`${name} keeps the contract of restored API keys`, () => {
     let made: RestorableApiKeys;
@@ -210,7 +210,7 @@ export function testRestoredApiKeys(name: string, create: () => Promise<Restorab
     }
 
     it.each([1, 2, 3, 4])(
-      "refuses to list keys after a restore that lost the newest key, with %d newer changes than were read",
+      "refuses to list keys after a restore that lost the newest key, even if %d changes came after the restore",
       async (count) => {
         await createKey(1);
         await made.save();
@@ -224,7 +224,7 @@ export function testRestoredApiKeys(name: string, create: () => Promise<Restorab
     );
 
     it.each([0, 1])(
-      "refuses to list keys after a restore that lost the newest revocation, even if it was made again after %d other changes",
+      "refuses to list keys after a restore that lost the newest revocation, even if the key was revoked again after %d other changes",
       async (count) => {
         for (const number of [1, 2]) await createKey(number);
         await made.save();
@@ -248,7 +248,7 @@ export function testRestoredApiKeys(name: string, create: () => Promise<Restorab
       await expect(made.broker.listApiKeys(upTo)).rejects.toThrow("restart the broker");
     });
 
-    it.each([1, 2])("reads all roles after a restore that is followed by %d changes of roles", async (count) => {
+    it.each([1, 2])("reads all roles after a restore and %d later changes of roles", async (count) => {
       const { broker, command } = made;
       for (const role of ["a", "b"]) await command.putRole({ name: role, rules: ruleFor(role) }, 10);
       await made.save();
@@ -263,7 +263,7 @@ export function testRestoredApiKeys(name: string, create: () => Promise<Restorab
       expect(await broker.readRoles(revision + count - 1)).toBeUndefined();
     });
 
-    it("lists the later changes after a restore of all that was read", async () => {
+    it("lists later changes after a restore that lost no change the broker had read", async () => {
       for (const number of [1, 2]) await createKey(number);
       const upTo = await readAll();
       await made.save();

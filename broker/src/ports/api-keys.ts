@@ -36,7 +36,7 @@ export interface StoredRoles {
  * The keys of clients, and roles, which every node and the command line share.
  *
  * Guarantees: each change is one transaction, and durable when its call returns. It gets the next revision of its table, so that a reader of all changes
- * up to a revision misses no later change. A call that returns false, and the removal of ended keys, take no revision.
+ * up to a revision misses no later change. A call that returns false takes no revision, nor does the removal of ended keys.
  * Reads leave out a key with a damaged row; a role with a damaged row has undefined rules.
  */
 export interface ApiKeys {
@@ -47,8 +47,8 @@ export interface ApiKeys {
   /** Keeps the time of the first revocation. False if there is no such key. */
   revokeApiKey(id: string, revokedAt: number): Promise<boolean>;
   /**
-   * Removes keys that expired or were revoked before a time; returns how many. With `keepsOwners`, keeps each principal's latest changed key, which
-   * shows that the principal had a key. `listApiKeys` does not report the removal, since nodes refuse these keys already.
+   * Removes keys that expired or were revoked before a time; returns how many. With `keepsOwners`, keeps each principal's latest changed key, as
+   * a record that the principal had a key. `listApiKeys` does not report the removal, since nodes refuse these keys already.
    */
   pruneApiKeys(before: number, options: { readonly keepsOwners: boolean }): Promise<number>;
   /**
