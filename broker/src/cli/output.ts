@@ -172,7 +172,7 @@ class Table {
   }
 }
 
-/** Cells contain strangers' texts: escaped, these can neither move the cursor nor break a line. */
+/** Escapes a cell's text: others may have written it, and it must not move the cursor or break a line. */
 function toCell<Row>({ of }: Column<Row>, row: Row): string {
   return toPrintable(String(of(row) ?? ""));
 }

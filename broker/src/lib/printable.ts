@@ -1,21 +1,21 @@
 /** Maximum number of characters of a cell of a table or a message: a server may answer megabytes. */
 const charactersMax = 2_000;
 
-/** As {@link toEscaped}, with an ellipsis in place of the end of a long text. */
+/** As {@link toEscaped}, but cuts a long text and adds an ellipsis. */
 export function toPrintable(text: string): string {
   return toEscaped(text.length > charactersMax ? `${text.slice(0, charactersMax)}…` : text);
 }
 
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** Escapes a text for one line of a terminal: topics, reasons and errors of others must neither move the cursor nor imitate a line of this command. */
+/** Escapes a text for one line of a terminal: a text that others wrote must not move the cursor or look like a line of this command. */
 export function toEscaped(text: string): string {
   return text.replaceAll(unprintable, escape);
 }
 
 /**
- * As {@link toEscaped}, for the text of JSON values: it stays the text of the same values. Line breaks, tabs and carriage returns are only between values,
- * where an escape is not JSON: the first stay, and the others become blanks.
+ * As {@link toEscaped}, for JSON: the result is JSON of the same values. In valid JSON, line breaks, tabs and carriage returns stand only between values, where
+ * an escape is not allowed: line breaks stay, the others become spaces.
  */
 export function toEscapedJson(json: string): string {
   return json.replaceAll(unprintable, (character) => {

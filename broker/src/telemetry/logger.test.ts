@@ -59,7 +59,7 @@ test("keeps a field with a line break on one line of JSON", () => {
   expect(lines[0]?.indexOf("\n")).toBe((lines[0]?.length ?? 0) - 1);
 });
 
-test("in the text format, no value from a client can move the cursor or imitate a line", () => {
+test("in the text format, no text from a client can move the cursor or look like another log line", () => {
   const { lines, logger } = record({ level: "info", format: "text" });
   const forged = "2026-11-22T10:21:07.031Z info  log-in";
   logger.info("MQTT connection refused", { clientId: `a\u009b2J\u2028${forged}` });
