@@ -3,7 +3,7 @@ import { withTraceParent } from "../../domain/trace-parent.ts";
 import type { Broker } from "../../engine/broker.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { parameterError, toFailure } from "../shared/failure.ts";
-import { type AskedOperation, readPublishCall } from "../shared/operation-handlers.ts";
+import { type NonPublishOperation, readPublishCall } from "../shared/operation-handlers.ts";
 import { renderSendResult } from "../shared/results.ts";
 import type { OperationRunner } from "../shared/run-operation.ts";
 import type { RpcRequest } from "../shared/rpc/endpoint.ts";
@@ -51,7 +51,7 @@ export function submitPublish(
 export async function callOperation(call: RpcRequest, options: JsonRpcOptions): Promise<RpcOutcome> {
   const { method } = call;
   if (method === discoverMethod) return { result: options.openRpc() };
-  if (!isAskedOperation(method)) {
+  if (!isNonPublishOperation(method)) {
     return { error: toProtocolError("methodNotFound", `${discoverMethod} lists the methods`) };
   }
   try {
@@ -63,7 +63,7 @@ export async function callOperation(call: RpcRequest, options: JsonRpcOptions): 
 
 /** Runs an operation. Booleans become strings (docs/jsonrpc.md). */
 async function run(
-  name: AskedOperation,
+  name: NonPublishOperation,
   { params, caller, isWaiting }: RpcRequest,
   { broker, runner }: JsonRpcOptions,
 ): Promise<unknown> {
@@ -72,6 +72,6 @@ async function run(
   return typeof result === "boolean" ? String(result) : result;
 }
 
-function isAskedOperation(method: string): method is AskedOperation {
+function isNonPublishOperation(method: string): method is NonPublishOperation {
   return method !== "publish" && Object.hasOwn(operations, method);
 }

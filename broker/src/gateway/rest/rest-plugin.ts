@@ -4,7 +4,7 @@ import type { Broker, PublishCall, PublishOutcome, TransactionOutcome } from "..
 import type { Logger } from "../../lib/logger.ts";
 import { ConnectionCallers } from "../callers/connection-callers.ts";
 import { fromFramework } from "../shared/from-framework.ts";
-import { type AskedOperation, readPublishCall } from "../shared/operation-handlers.ts";
+import { type NonPublishOperation, readPublishCall } from "../shared/operation-handlers.ts";
 import { renderSendResult } from "../shared/results.ts";
 import type { OperationRunner } from "../shared/run-operation.ts";
 import { jsonType, sendFailure } from "../shared/send-failure.ts";
@@ -30,7 +30,7 @@ export function registerRest(app: FastifyInstance, options: RestOptions): void {
     app.route({
       method: ["GET", "POST"],
       url: restPathOf(name),
-      // A HEAD would run the operation.
+      // A HEAD request would run the operation.
       exposeHeadRoute: false,
       handler: name === "publish" ? createPublishHandler(options, callers) : createHandler(name, options, callers),
       errorHandler: createErrorHandler(name, options),
@@ -38,7 +38,7 @@ export function registerRest(app: FastifyInstance, options: RestOptions): void {
   }
 }
 
-function createHandler(name: AskedOperation, options: RestOptions, callers: ConnectionCallers) {
+function createHandler(name: NonPublishOperation, options: RestOptions, callers: ConnectionCallers) {
   const rules = toParameterRules(operations[name], options.extensionPrefix);
   const context = { broker: options.broker, format: "RESTful" } as const;
   const send = name === "subscribe" ? sendIdentifier : sendResult;
@@ -56,7 +56,7 @@ function createHandler(name: AskedOperation, options: RestOptions, callers: Conn
   };
 }
 
-/** Uses no promise: there are too many publishes for one each. */
+/** Uses a callback: at thousands of publishes per second, a promise for each would cost too much. */
 function createPublishHandler({ broker, logger, extensionPrefix }: RestOptions, callers: ConnectionCallers) {
   const operation = "publish";
   const rules = toParameterRules(operations[operation], extensionPrefix);
@@ -79,7 +79,7 @@ function createPublishHandler({ broker, logger, extensionPrefix }: RestOptions, 
   };
 }
 
-/** Answers by HTTP status, which senders of CloudEvents read. Status 202 means that it is not known yet whether the event will be published. */
+/** Answers a failure with an HTTP error status, as senders of CloudEvents expect. Status 202 means that the outcome of the publish is not known yet. */
 function createCloudEventHandler(options: Omit<RestOptions, "runner">, callers: ConnectionCallers) {
   const { broker, logger, extensionPrefix } = options;
   const rules = toParameterRules(operations.publish, extensionPrefix);

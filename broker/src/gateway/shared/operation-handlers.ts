@@ -31,9 +31,9 @@ export interface OperationContext {
 }
 
 /** Operations that return a promise. A publish is submitted instead, see {@link readPublishCall}. */
-export type AskedOperation = Exclude<OperationName, "publish">;
+export type NonPublishOperation = Exclude<OperationName, "publish">;
 
-type OperationHandler<Name extends AskedOperation> = (
+type OperationHandler<Name extends NonPublishOperation> = (
   context: OperationContext,
   reader: ParameterReader,
 ) => Promise<OperationResult<Name>>;
@@ -42,7 +42,7 @@ type OperationHandler<Name extends AskedOperation> = (
 const pageSizeLeftOut = 0;
 
 /** The handler of each operation turns its parameters into a call and its result into the documented form. */
-export const operationHandlers: { readonly [Name in AskedOperation]: OperationHandler<Name> } = {
+export const operationHandlers: { readonly [Name in NonPublishOperation]: OperationHandler<Name> } = {
   open: async ({ broker, caller }, reader) => {
     await broker.open(caller, readTopicCall(reader));
     return true;

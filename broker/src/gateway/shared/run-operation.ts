@@ -7,7 +7,7 @@ import {
   turnTimeoutMs,
 } from "../limits.ts";
 import {
-  type AskedOperation,
+  type NonPublishOperation,
   type OperationContext,
   operationHandlers,
   type ParameterReader,
@@ -28,7 +28,11 @@ export interface OperationCall extends OperationContext, Waiting {
 /** Kinds of expensive calls, each with its own limit: look-ups of events and topics, proofs, work on many subscriptions, orders that wait for receivers. */
 export type Expense = "read" | "proof" | "search" | "receiver";
 
-const expenses: { readonly [Name in AskedOperation]?: Expense } = { getEvent: "read", getProof: "proof", list: "read" };
+const expenses: { readonly [Name in NonPublishOperation]?: Expense } = {
+  getEvent: "read",
+  getProof: "proof",
+  list: "read",
+};
 
 /** Runs operations. Expensive ones take turns, so that a connection with a thousand calls at once does not delay the others. */
 export class OperationRunner {
@@ -40,7 +44,7 @@ export class OperationRunner {
   };
 
   /** @throws BrokerError of the operation; 200300 if its turn did not come in time, or if nobody waits any more; then it did not run. */
-  async run<Name extends AskedOperation>(name: Name, call: OperationCall): Promise<OperationResult<Name>> {
+  async run<Name extends NonPublishOperation>(name: Name, call: OperationCall): Promise<OperationResult<Name>> {
     const expense = expenses[name];
     const task = (): Promise<OperationResult<Name>> => operationHandlers[name](call, call.reader);
     return expense === undefined ? task() : this.runInTurn(expense, call, task);
