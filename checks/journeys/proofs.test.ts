@@ -75,7 +75,7 @@ describe("docs/proofs.md", () => {
   });
 });
 
-describe("notifications that carry the place", () => {
+describe("proofs in notifications", () => {
   const running = useWorld(embeddedWorld, { env: { STELE_NOTIFICATION_PLACE: "on" } });
 
   it("the proof in a notification matches the event's batch on the chain; getEvent returns the event without place and proof", async () => {

@@ -309,7 +309,7 @@ export const settings = {
   notificationPlace: choice(["off", "on"], {
     section: "Callbacks",
     description:
-      "Whether notifications include the place of their event on the chain, as extensions named by the prefix and `block`, `tx`, `publisher` and `proof`; see docs/proofs.md.",
+      "Whether notifications include the place of their event on the chain, as the extensions `block`, `tx`, `publisher` and `proof` with the extension prefix; see docs/proofs.md.",
     default: "off",
   }),
   callbackConnectionsMax: integer({
