@@ -14,7 +14,7 @@ function parse(encoded: string): Parameters {
   return parameters;
 }
 
-/** The shortest time of several runs: the machine may be busy once. */
+/** The shortest time of several runs: the machine may be busy during one. */
 function shortest(task: () => unknown): number {
   const times = Array.from({ length: 5 }, () => {
     const start = performance.now();

@@ -19,7 +19,7 @@ testRestoredApiKeys("SQLite", async () => {
     broker: createSqliteApiKeys(file),
     command: createSqliteApiKeys(file),
     save: async () => copyFileSync(file, backup),
-    // Copies rows, not the file: SQLite does not notice another file at the path if both have had the same number of transactions.
+    // Copies rows, not the file: SQLite would not notice a replaced file with the same number of transactions.
     restore: () => change(file, `attach '${backup}' as backup; ${replacing.join(" ")}`),
   };
 });
@@ -31,7 +31,7 @@ async function change(file: string, statement: string): Promise<void> {
 }
 
 it.each(["roles = '[\"admin\"]'", "roles = 'not a list'", "roles = x'00'", "created_at = 1.5", "principal = x'01'"])(
-  "does not list a key after another program set %s in its row; the key can be revoked, and then has no roles",
+  "does not list a key after another program set %s in its row; revoking the key works, and leaves it without roles",
   async (damage) => {
     const file = temporaryFile();
     const keys = createSqliteApiKeys(file);
@@ -81,13 +81,13 @@ it("refuses to list keys after an older copy was written over their file", async
   await keys.stop();
 });
 
-it("still refuses to list keys and roles after new changes bring the older copy to the revision that was read", async () => {
+it("still refuses to list keys and roles after new changes in the older copy reach the revision that was read", async () => {
   const file = temporaryFile();
   const [keys, command] = [createSqliteApiKeys(file), createSqliteApiKeys(file)];
   const upTo = await replaceByOlder(keys, file);
   await expect(keys.listApiKeys(upTo)).rejects.toThrow("replaced by older ones");
   await command.start();
-  await command.revokeApiKey(apiKeyOf(1).id, 5_000); // gets the revision of the lost second key
+  await command.revokeApiKey(apiKeyOf(1).id, 5_000); // This change takes the revision of the lost second key.
   await command.stop();
   await expect(keys.listApiKeys(upTo)).rejects.toThrow("restart the broker");
   await expect(keys.readRoles(0)).rejects.toThrow("restart the broker");
@@ -106,7 +106,7 @@ it("lists new keys even if the row of the newest key that was read is damaged", 
   await keys.stop();
 });
 
-it("lists later changes even if damage has lowered the newest revision", async () => {
+it("lists later changes even if another program lowered the newest revision", async () => {
   const file = temporaryFile();
   const keys = createSqliteApiKeys(file);
   await keys.start();
@@ -119,7 +119,7 @@ it("lists later changes even if damage has lowered the newest revision", async (
   await keys.stop();
 });
 
-it("to prune 5,000 keys but keep the latest of each principal takes less than 80 times as long as to prune them all", async () => {
+it("pruning 5,000 keys with keepsOwners takes less than 80 times as long as without it", async () => {
   const file = temporaryFile();
   const keys = createSqliteApiKeys(file);
   await keys.start();
@@ -134,12 +134,12 @@ it("to prune 5,000 keys but keep the latest of each principal takes less than 80
     expect(await keys.pruneApiKeys(2_000, { keepsOwners })).toBe(pruned);
     return performance.now() - start;
   };
-  const keptMs = Math.min(await timeOf(true, 0), await timeOf(true, 0)); // The machine may be busy once.
+  const keptMs = Math.min(await timeOf(true, 0), await timeOf(true, 0)); // The faster of two runs: the machine may be busy during one.
   expect(keptMs / (await timeOf(false, 5_000))).toBeLessThan(80);
   await keys.stop();
 });
 
-it("names the remedy for a damaged file of keys", async () => {
+it("says what to do about a damaged file of keys", async () => {
   const file = temporaryFile();
   writeFileSync(file, "no database".repeat(1_000));
   await expect(createSqliteApiKeys(file).start()).rejects.toThrow("create every key again");
@@ -167,7 +167,7 @@ it("reports a file that is damaged while it is open", async () => {
 
 const rules = [{ effect: "allow", actions: ["publish"], filter: "a" }] as const;
 /** Changes a role's rules to a text that putRole never stores, with a matching checksum. */
-const planted = (text: string): string => `rules = '${text}', checksum = ${checksumOf(["member", text, 1])}`;
+const forged = (text: string): string => `rules = '${text}', checksum = ${checksumOf(["member", text, 1])}`;
 
 it.each([
   ["no list", "rules = 'no list'"],
@@ -175,9 +175,9 @@ it.each([
   ["bytes", "rules = x'00'"],
   ["another revision", "revision = 7"],
   ["a text as the checksum", "checksum = 'x'"],
-  ["an unknown action, with its checksum", planted('[{"actions":["everything"]}]')],
-  ["an invalid filter, with its checksum", planted('[{"effect":"allow","actions":["read"],"filter":"a/#/b"}]')],
-  ["no list, with its checksum", planted("{}")],
+  ["an unknown action, with its checksum", forged('[{"actions":["everything"]}]')],
+  ["an invalid filter, with its checksum", forged('[{"effect":"allow","actions":["read"],"filter":"a/#/b"}]')],
+  ["no list, with its checksum", forged("{}")],
 ])(
   "reads no rules of a role after another program changed its row (%s), reads other roles as before, and putRole repairs it",
   async (_, damage) => {
