@@ -118,7 +118,7 @@ describe("delivery", () => {
     expect(sink.sequencesOf(waiting)).toEqual([1, 2, 3]);
   });
 
-  it("subscriptions that wait for a busy receiver leave its queue on removal and on stop, and lose no event", async () => {
+  it("a removal or a stop takes a waiting subscription out of a busy receiver's queue, and a stop loses no event", async () => {
     const { broker, sink, clock } = await start();
     sink.slots = new KeyedSlots(1);
     await broker.open(topic("a"));

@@ -83,14 +83,14 @@ async function killed(file: string): Promise<void> {
   close();
 }
 
-describe("a file that the opening process did not accept", () => {
+describe("a file that the process opened but refuses", () => {
   const ends: readonly (readonly [string, (owned: OwnedDatabase) => void])[] = [
     ["closed with keepsLog", ({ close }) => close({ keepsLog: true })],
     ["never closed", () => undefined],
   ];
 
   it.each(ends)(
-    "a file keeps its log if its database is %s, even if a statement is garbage-collected last",
+    "keeps its log if its database is %s, even if a statement is garbage-collected after the database",
     async (_, end) => {
       const file = join(folder, "chain.sqlite");
       await killed(file);

@@ -74,7 +74,7 @@ it("warns of a port of the settings that the broker does not serve", async () =>
   ]);
 });
 
-it("warns if the ports are unknown, and accepts a broker that serves none", async () => {
+it("warns if neither the broker nor the settings name ports, and accepts a broker that reports no listener", async () => {
   expect(await examine({})).toMatchObject([{ check: "ports", status: "warning" }]);
   expect(await examine({ listeners: [] })).toMatchObject([{ check: "ports", status: "ok" }]);
 });

@@ -91,7 +91,7 @@ it("commits all events of a transaction or none, whichever port call fails or ki
   );
 }, 60_000);
 
-it("commits all events of a transaction or none, for each single fault in a fixed history", async () => {
+it("commits all events of a transaction or none in a fixed scenario, with each fault at each port call", async () => {
   const steps: readonly Step[] = [
     { isTransaction: true, topics: ["a", "b", "a"] },
     { isTransaction: false, topics: ["a"] },

@@ -148,7 +148,7 @@ it.each([
   },
 );
 
-it("a stop ends a client that attaches late without a wait for the changes of filters of others", async () => {
+it("a stop ends a client that attaches late without waiting for the filter changes of others", async () => {
   const memory = createMemoryStore();
   const [saved, claimed] = [createDeferred<void>(), createDeferred<void>()];
   const store = withSessions(memory, {
@@ -175,7 +175,7 @@ it("a stop ends a client that attaches late without a wait for the changes of fi
   await Promise.all([joined, stopped]);
 });
 
-it("a stop waits for a change of filters in progress before it closes the store", async () => {
+it("a stop waits until a running filter change is saved before it closes the store", async () => {
   const memory = createMemoryStore();
   const calls: string[] = [];
   const gate = createDeferred<void>();
@@ -202,7 +202,7 @@ it("a stop waits for a change of filters in progress before it closes the store"
   expect(calls).toEqual(["save", "stop"]);
 });
 
-it("a stop ends the wait of a client for the next try to join its first share", async () => {
+it("a stop ends a client's wait for the next try to join its first share", async () => {
   const memory = createMemoryStore();
   const calls: string[] = [];
   const sessions = withSessions(memory, {

@@ -5,7 +5,7 @@ import { toMessageHeaders, toPublishCall } from "./mapping.ts";
 
 const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
-it("a SEND's W3C trace becomes the extension that callbacks carry, and a header of the MESSAGE again", () => {
+it("the W3C trace of a SEND becomes an extension, and again a header of the MESSAGE", () => {
   const headers = [
     ["destination", "a"],
     ["traceparent", trace],
@@ -18,7 +18,7 @@ it("a SEND's W3C trace becomes the extension that callbacks carry, and a header 
     ["svc-user-own", "1"],
   ]);
   const event = { topic: "a", content: new Uint8Array([1]), extensions };
-  const delivery = { event, eventId: "" } as unknown as Delivery; // What the mapping reads of a delivery.
+  const delivery = { event, eventId: "" } as unknown as Delivery; // Only the fields that the mapping reads.
   const given = toMessageHeaders(delivery, { prefix: "svc-", delivery: [] });
   expect(given.filter(([name]) => name.includes("trace"))).toEqual([
     ["svc-traceparent", trace],
@@ -26,13 +26,13 @@ it("a SEND's W3C trace becomes the extension that callbacks carry, and a header 
   ]);
 });
 
-it("no extension becomes a header of the protocol, whatever the prefix of extensions is", () => {
+it("no extension becomes a STOMP protocol header, whatever the extension prefix is", () => {
   const extensions = [
     ["subscription", "x\n\n\0ERROR\nmessage:forged\n\n\0"],
     ["s-own", "1"],
   ] as const;
   const event = { topic: "a", content: new Uint8Array(), extensions };
-  const delivery = { event, eventId: "a-1-1" } as unknown as Delivery; // What the mapping reads of a delivery.
+  const delivery = { event, eventId: "a-1-1" } as unknown as Delivery; // Only the fields that the mapping reads.
   const headers = toMessageHeaders(delivery, { prefix: "s", delivery: [] });
   expect(encodeFrame({ command: "MESSAGE", headers }, "1.0").toString()).toBe(
     "MESSAGE\ndestination:a\neventId:a-1-1\ncontent-length:0\ns-own:1\n\n\0",

@@ -98,7 +98,7 @@ function first(times: number, method: string, treat: Interceptor): Interceptor {
 }
 
 describe("append", () => {
-  test("append commits once if the answer to its send is lost", async () => {
+  test("append commits an event once even if the answer to eth_sendRawTransaction is lost", async () => {
     await withLedger(async (ledger, append) => {
       provider.current = first(1, "eth_sendRawTransaction", async (_, pass) => {
         await pass();

@@ -24,7 +24,7 @@ describe.each(["before", "after"])(
   "an acknowledgement of a vanished event, %s the client's node learns of the reorg,",
   (when) => {
     it.each([0, 1, 5, 20])(
-      "does not acknowledge the new event at the same position (delay of the store: %s ms)",
+      "does not acknowledge the new event at the same position (store delay: %s ms)",
       async (delayMs) => {
         const cluster = await TestCluster.start(2, { delayMs: () => delayMs });
         await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
