@@ -63,7 +63,7 @@ it.each([
   const client = await RawClient.connect(world.port, 4, { clientId: "meter" });
   client.send({ cmd: "publish", topic: "a", payload: "x", qos: 1, messageId: 1 });
   await client.closed;
-  const reason = `a publish, or its release, can be neither acknowledged nor refused: ${why}`;
+  const reason = `the broker can neither acknowledge nor refuse a publish or its release: ${why}`;
   expect(lines).toContainEqual(["MQTT connection ended", { reason, clientId: "meter", address }]);
 });
 

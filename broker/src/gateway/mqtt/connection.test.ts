@@ -260,7 +260,7 @@ describe("a will that could not be published is refused with its CONNECT", () =>
   });
 });
 
-it.each(["no group", "other"])("refuses a CONNECT that names the group %j, not its will's topic", async (groupId) => {
+it.each(["no group", "other"])("a CONNECT that names the group %j is refused for the group", async (groupId) => {
   const client = await RawClient.open(world.port, 5);
   client.send({
     cmd: "connect",
@@ -273,7 +273,7 @@ it.each(["no group", "other"])("refuses a CONNECT that names the group %j, not i
   expect([reasonCode, properties?.reasonString]).toEqual([0x83, expect.stringContaining(groupId)]);
 });
 
-it("answers a publish by an alias as one by the name that the client gave it last, even if the name is refused", async () => {
+it("answers a publish by alias like one to the alias's latest name, even if the broker refuses that name", async () => {
   const client = await RawClient.connect(world.port, 5);
   const properties = { topicAlias: 1 };
   const answerTo = async (topic: string): Promise<number | undefined> => {
@@ -282,7 +282,7 @@ it("answers a publish by an alias as one by the name that the client gave it las
   };
   expect(await answerTo("a")).toBe(0);
   expect(await answerTo("\u00fcmlaut")).toBe(0x90);
-  client.send(publication("", { properties, qos: 0 })); // Lost without an answer, as by its name.
+  client.send(publication("", { properties, qos: 0 })); // Lost without an answer, like a publish to that name.
   expect(await answerTo("")).toBe(0x90);
   expect((await world.broker.state({ topic: "a", groupId: undefined })).sequence).toBe(1);
   expect([await answerTo("a"), await answerTo("")]).toEqual([0, 0]);

@@ -149,7 +149,7 @@ export class Connection {
 
   /**
    * Handles no further packet until `work` has ended. If `work` fails, the connection ends. Pauses after the work if this turn's time slice is used up.
-   * `bytes` counts what the work keeps of its packet; 0 if another part counts that.
+   * `bytes` is the memory that the work keeps of its packet; 0 if another part counts it.
    */
   #whileBusy(work: () => Promise<void>, bytes = 0): void {
     this.#handledBytes = bytes;
@@ -314,7 +314,7 @@ export class Connection {
   #leave(reasonCode: number, { sessionExpiryInterval }: Properties): void {
     if (sessionExpiryInterval !== undefined) {
       if (this.#expirySeconds === 0 && sessionExpiryInterval > 0) {
-        throw protocolError("a session that was to end with its connection cannot be kept"); // section 3.14.2.2.2
+        throw protocolError("DISCONNECT gives an expiry to a session that CONNECT gave none"); // section 3.14.2.2.2
       }
       this.#expirySeconds = Math.min(sessionExpiryInterval, this.#parts.settings.sessionExpirySecondsMax);
     }
@@ -327,7 +327,7 @@ export class Connection {
     if (error !== undefined) {
       toFailure(error, this.#parts.logger, { operation: "MQTT publish" });
       if (opened.version === 4) {
-        this.#end(`a publish was refused, which 3.1.1 cannot say: ${error.code} ${error.message}`);
+        this.#end(`the broker refused a publish, for which 3.1.1 has no answer: ${error.code} ${error.message}`);
         return;
       }
     }
@@ -342,7 +342,7 @@ export class Connection {
 
   #endUnanswered(error?: BrokerError): void {
     const why = error === undefined ? "its outcome is unknown" : `${error.code} ${error.message}`;
-    this.#end(`a publish, or its release, can be neither acknowledged nor refused: ${why}`, reason.unspecified);
+    this.#end(`the broker can neither acknowledge nor refuse a publish or its release: ${why}`, reason.unspecified);
   }
 
   #fail(error: unknown): void {

@@ -12,7 +12,7 @@ import { type Answer, Inbound, type InboundParts } from "./inbound.ts";
 const submitted = new Map<string, OnSettled>();
 /** The calls of these publishes. */
 const calls = new Map<string, PublishCall>();
-/** What the connections answered, `unknown` for the end of a connection, with the code of the error if there is one. */
+/** What the connections answered. `unknown`, with the code of an error if there is one, means that the connection ended without an answer. */
 let answers: (Answer | "unknown" | `unknown ${number}`)[] = [];
 beforeEach(() => {
   submitted.clear();
@@ -21,8 +21,8 @@ beforeEach(() => {
 });
 
 /**
- * Gives the publish its place at once, as the broker does for a known topic; `slow` gets none. The broker finds out only later that an earlier connection
- * used the key.
+ * Gives each publish except `slow` its place at once, as the broker does for a known topic. It does so for a repeat too: the broker finds out only later that
+ * an earlier connection used the key.
  */
 function submit(_: unknown, call: PublishCall, onSettled: OnSettled): void {
   const text = new TextDecoder().decode(call.content);
@@ -98,7 +98,7 @@ it.each(["storeUnreachable", "chainUnreachable", "busy"] as const)(
 );
 
 it.each([1, 2] as const)(
-  "ends the connection without an answer if this node cannot reach the store: its client repeats a publish of QoS %s then",
+  "ends the connection without an answer if this node cannot reach the store, so that the client repeats its publish of QoS %s",
   (qos) => {
     const inbound = connect(createSession());
     for (const [id, text] of ["one", "two"].entries())
@@ -142,7 +142,7 @@ it("submits no publish while the client does not know that an earlier one failed
   expect([...submitted.keys()]).not.toContain("five");
 });
 
-it("takes nothing after a publish that waited for the answer to a failed one, until the waiting publish has its place", async () => {
+it("takes nothing after a publish that waited for the answer to a failed one, until the publish that waited has its place", async () => {
   const inbound = connect(createSession());
   for (const [id, text] of ["one", "two"].entries()) void inbound.take({ ...packet(id + 1, text), isDuplicate: false });
   submitted.get("two")?.({ status: "REFUSED", error: new BrokerError("topicClosed") });
@@ -164,7 +164,7 @@ it("ends the connection if the store cannot free the key of a released publish: 
   expect(answers).toEqual(["unknown 200207"]);
 });
 
-it("publishes a packet identifier of QoS 2 again once its earlier publish was refused", () => {
+it("publishes a new QoS 2 message under the packet identifier of a refused publish", () => {
   const inbound = connect(createSession());
   void inbound.take({ ...packet(1, "one"), isDuplicate: false });
   submitted.get("one")?.({ status: "REFUSED", error: new BrokerError("topicClosed") });
@@ -201,7 +201,7 @@ it.each([1, 2] as const)(
   },
 );
 
-it("counts a live publish as held until its subscribers have it, and counts it as lost if that fails, as if it had failed at once", async () => {
+it("counts a live publish as held until its subscribers have it, and as lost if that fails later", async () => {
   const passing = createDeferred<void>();
   const lost: unknown[] = [];
   const settings = { extensionPrefix: "svc-", receiveMax: 10, topicAliasMax: 0, qos0: "live" } as const;
@@ -221,7 +221,7 @@ function refuseName(_: unknown, { topic }: PublishCall, onSettled: OnSettled): v
 it.each([
   ["a+b", "a+b"],
   ["t".repeat(60_000), "t".repeat(257)],
-])("refuses a publish by an alias of a refused name under that name, or its start", (name, expected) => {
+])("refuses a publish by the alias of a refused name, and reports that name or its start", (name, expected) => {
   const lost: string[] = [];
   const settings = { extensionPrefix: "svc-", receiveMax: 10, topicAliasMax: 1, qos0: "commit" } as const;
   const onLost = (topic: string, { code }: BrokerError): void => void lost.push(`${code} ${topic}`);

@@ -38,7 +38,7 @@ export interface InboundParts {
   readonly onAnswer: (answer: Answer) => void;
   /** Called when the client may use a QoS 2 packet identifier for another publish. */
   readonly onReleased: (release: { readonly packetId: number; readonly isKnown: boolean }) => void;
-  /** Called when a publish or release can be neither acknowledged nor refused: because of `error`, which may pass, or because its outcome is unknown. */
+  /** Called when the broker can neither acknowledge nor refuse a publish or release: because of `error`, or because the outcome is unknown. */
   readonly onUnknown: (error?: BrokerError) => void;
   /** Called when a publish of QoS 0, which gets no answer, was refused. */
   readonly onLost: (topic: string, error: BrokerError) => void;
@@ -97,9 +97,13 @@ export class Inbound {
   }
 
   /**
-   * Takes a publish. Returns a promise if it must wait: for its topic to be opened, for room in the group, for the outcome of the same message on an earlier
-   * connection, for its many subscribers, until the client knows that an earlier publish failed, which the client may then repeat before this one, or until
-   * fewer publishes are unanswered. Take nothing else until the promise resolves, to keep the order. @throws PacketError.
+   * Takes a publish. Take nothing else until the returned promise resolves, to keep the order. The publish may have to wait for:
+   * - the opening of its topic, or room in the group
+   * - the outcome of the same message on an earlier connection
+   * - the answer to an earlier publish that failed: the client may repeat that publish before this one
+   * - its many subscribers
+   * - answers to earlier publishes of a client that does not know Receive Maximum
+   * @throws PacketError.
    */
   take(packet: PublishPacket): Promise<void> | undefined {
     const taken = this.#take(packet);
@@ -229,8 +233,8 @@ export class Inbound {
   }
 
   /**
-   * Gives a repeat the outcome of its earlier publish. An earlier connection may still search for the event of that publish, and publish it only then. So
-   * the promise of a stored session resolves when the outcome is known.
+   * Gives a repeat the outcome of its earlier publish. An earlier connection of a stored session may still be searching the chain for the event, and may
+   * publish the event only afterwards. So for a stored session, the returned promise resolves when the outcome is known.
    */
   #join(pending: Pending, earlier: Promise<PublishOutcome>): Promise<void> | undefined {
     const settled = earlier.then((outcome) => this.#settle(pending, outcome));
@@ -302,7 +306,10 @@ export class Inbound {
     this.#reported = undefined;
   }
 
-  /** An MQTT 5.0 client never repeats a publish that was refused. So one that only this node cannot take now ends the connection: the client repeats it later. */
+  /**
+   * Ends the connection, instead of refusing the publish, if its outcome is unknown or this node cannot reach the store: an MQTT 5.0 client never repeats a
+   * refused publish, but repeats an unanswered one over its next connection.
+   */
   #answer({ packetId, qos }: Pending, outcome: PublishOutcome): void {
     const { knowsReceiveMax, onAnswer, onUnknown } = this.#parts;
     this.#credit?.resolve();
@@ -320,7 +327,7 @@ export class Inbound {
   }
 }
 
-/** What an alias keeps of a refused name, which may be long: its start is refused too, since it is the whole name or has more characters than any topic. */
+/** The start of a refused name, for its alias: the name may be long. The start is refused too, since it is the whole name or longer than any topic. */
 function shortenRefused(topic: string): string {
   return copyOf(topic.slice(0, topicCharactersMax + 1));
 }

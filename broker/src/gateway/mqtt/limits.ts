@@ -5,7 +5,7 @@
 export const connectBytesMax = 128 * 1024;
 
 /**
- * Bytes that a WebSocket message may have beyond the longest packet, at least: a message may carry several packets. A longer message ends the
+ * Minimum number of bytes by which a WebSocket message may exceed the longest packet: a message may carry several packets. A longer message ends the
  * connection with close code 1009 instead of a reason code.
  */
 export const messageBytesSpareMin = 64 * 1024;

@@ -106,7 +106,7 @@ function toProperties(delivery: Delivery, options: OutgoingOptions): Properties 
   const format = isRaw ? read(key.format) : "1";
   const identifiers = filters.flatMap(({ identifier }) => (identifier === undefined ? [] : [identifier]));
   const user = toUserProperties(event.extensions, prefix);
-  // A client that passes events on may publish the place of another event under the same names.
+  // Leaves out user properties of these names: a client that republishes an event may have copied the place of that event.
   const own =
     hasEventPlace === false ? user : user.filter(([name]) => !placeKeys.some((place) => prefix + place === name));
   const place = hasEventPlace === true && isCommitted(event) ? toPlace(delivery, prefix) : [];
@@ -149,7 +149,7 @@ function toUserProperties(extensions: Extensions, prefix: string): UserProperty[
   };
   return (
     extensions
-      // A token names a publish. A client that passes events on would publish it, which a publish with a key may not.
+      // Leaves out the token: a client that republishes an event would copy it, and the broker refuses a token in a publish with a key.
       .filter(([name]) => name !== toTokenKey(prefix) && !ownProperties.some((own) => prefix + own === name))
       .map(([name, value]): UserProperty => [toPropertyName(name), value])
       .filter(([name, value]) => isText(name) && isText(value))

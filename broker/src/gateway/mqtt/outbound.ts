@@ -85,7 +85,7 @@ export class Outbound implements Peer {
 
   /** An event that has expired, or is too large for this client, counts as delivered ([MQTT-3.1.2-25]). */
   #leaveOut({ isRepeated, qos }: Delivery, ticket: Ticket): void {
-    // The client may have the identifier, and would take a new event with it for a repeat: it must release it first.
+    // The client may know this packet identifier, and would drop a new event under it as a repeat. So it must first release the identifier.
     if (isRepeated && qos === 2) this.#session?.receive(ticket);
     else this.#session?.acknowledge(ticket);
   }

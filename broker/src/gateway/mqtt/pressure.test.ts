@@ -69,7 +69,7 @@ it("does not count a client as silent while it waits for the broker", async () =
   const gate = await startHeld({ limits: { publishesWaitingMax: 1 } });
   const client = await RawClient.connect(world.port, 5, { keepalive: 1 });
   for (let id = 1; id <= 20; id += 1) client.send({ cmd: "publish", topic: "a", payload: "x", qos: 1, messageId: id });
-  // When the first silent client ends, the waiting client's time may not be over yet; when the second ends, it is.
+  // When the broker ends the second silent client, the keep-alive of the waiting client is over for certain.
   for (const clientId of ["first", "second"]) {
     const silent = await RawClient.connect(world.port, 5, { clientId, keepalive: 1 });
     expect(await silent.next("disconnect")).toMatchObject({ reasonCode: reason.keepAliveTimeout });
@@ -102,7 +102,7 @@ it("counts publishes that wait for room against the memory budget, and ends the 
   expect(await sequence()).toBe(17);
 });
 
-it("reads no more publishes of a 3.1.1 client than Receive Maximum while they wait for the chain, and loses and doubles none", async () => {
+it("reads at most Receive Maximum publishes of a 3.1.1 client while they wait for the chain, and commits each once", async () => {
   let submitted = 0;
   const gate = await startHeld({ settings: { receiveMax: 10 }, onSubmitted: () => (submitted += 1) });
   const client = await RawClient.connect(world.port, 4);
@@ -213,7 +213,7 @@ it.each([
   },
 );
 
-it("refuses a client whose Maximum Packet Size is below its CONNACK", async () => {
+it("refuses a client whose Maximum Packet Size is smaller than its CONNACK", async () => {
   world = await MqttWorld.start();
   const client = await RawClient.open(world.port, 5);
   client.send({ cmd: "connect", clientId: "raw", clean: true, keepalive: 0, properties: { maximumPacketSize: 12 } });

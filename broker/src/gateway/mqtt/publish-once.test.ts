@@ -62,7 +62,7 @@ describe.each([
   });
 });
 
-it("publishes an event with the user properties of an event that its session received", async () => {
+it("accepts a QoS 2 publish with the user properties of an event that the client received", async () => {
   const client = await RawClient.connect(world.port, 5, { clean: false, properties: { sessionExpiryInterval: 60 } });
   client.send({ cmd: "subscribe", messageId: 1, subscriptions: [{ topic: "a", qos: 0 }] });
   await client.next("suback");

@@ -33,7 +33,7 @@ it.each([
   expect(headers).toMatchObject({ version, server: "Stele/test", session: expect.stringMatching(/^[0-9a-f-]{36}$/) });
 });
 
-it("refuses a client that knows no version of the broker, and names the broker's versions", async () => {
+it("refuses a client that speaks none of the broker's versions, and names these", async () => {
   const client = await RawClient.open(await start());
   client.send("STOMP", { "accept-version": "2.0" });
   const { headers, body } = await client.next("ERROR");

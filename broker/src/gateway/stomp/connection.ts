@@ -160,8 +160,8 @@ export class Connection {
   }
 
   /**
-   * Ends the connection when its credential expires or is revoked. Subscriptions would end by themselves, but a connection without any would go on. While the
-   * keys cannot be read it goes on, as those of MQTT and tails do: an outage of the keys must not cut off every consumer.
+   * Ends the connection when its credential expires or is revoked. Subscriptions would end by themselves, but a connection without any would stay open. While
+   * the broker cannot read the keys, the connection stays open, like MQTT connections and tails: the loss of the keys' table must not cut off every consumer.
    */
   #watchCredential(caller: Caller): void {
     if (caller.principal.kind !== "known") return;

@@ -19,7 +19,7 @@ const settings: StompSettings = {
   connectTimeoutMs: 10_000,
 };
 
-/** Serves a client of 1.2 by some calls of a broker. Adds each reply and refusal to `replies`. */
+/** The dialogue of a STOMP 1.2 client with a broker that has only the given calls. Adds each reply and refusal to `replies`. */
 function createDialogue(broker: object, replies: unknown[] = []): Dialogue {
   return new Dialogue({
     broker: broker as never, // The test makes no other call.

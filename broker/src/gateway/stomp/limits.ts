@@ -1,11 +1,11 @@
 /** Longest command with its headers: 16 times the extensions that an event may have by default. */
 export const headBytesMax = 64 * 1024;
 
-/** Headers of one frame. The extensions of an event fit in, however short each is. */
+/** Headers of one frame: enough for all extensions of an event, even if each is very short. */
 export const headersMax = 1_000;
 
 /**
- * Bytes that a WebSocket message may have beyond the longest frame, at least: a message may carry several frames. A longer message ends the
+ * Minimum number of bytes by which a WebSocket message may exceed the longest frame: a message may carry several frames. A longer message ends the
  * connection with close code 1009 instead of an ERROR.
  */
 export const messageBytesSpareMin = 64 * 1024;

@@ -20,7 +20,7 @@ const ownHeaders: ReadonlySet<string> = new Set([
   "eventId",
 ]);
 
-/** Names of extensions, after the extension prefix, that hold the headers whose names lack the prefix. MQTT uses the same names. */
+/** Names, after the extension prefix, of the extensions for headers whose own names lack the prefix. MQTT uses the same names. */
 const extension = { contentType: "content-type", user: "user-" } as const;
 
 /** Header of a SEND, after the prefix, that holds the publish key. */
@@ -86,7 +86,7 @@ export function toMessageHeaders(
   ];
 }
 
-/** Every extension under its own name; an extension that keeps a header of a SEND also under the header's name. None as a header of the protocol. */
+/** A header for each extension, and a second one under the original name if a SEND's header became the extension. Leaves out names of protocol headers. */
 function toUserHeaders(extensions: Extensions, prefix: string): Headers {
   const user = prefix + extension.user;
   const given = extensions

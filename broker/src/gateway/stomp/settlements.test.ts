@@ -116,7 +116,7 @@ it("sends the RECEIPT of DISCONNECT once the ACKs before it are in the store, wh
   const { length } = client.frames;
   client.send("DISCONNECT", { receipt: "bye" });
   await reached.promise;
-  await publish("3"); // A RECEIPT sent before would arrive before the answer to this.
+  await publish("3"); // If the broker had sent the RECEIPT already, it would arrive before the answer to this publish.
   expect(client.frames.length).toBe(length);
   released.resolve();
   expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe("bye");
@@ -172,7 +172,7 @@ it("accepts an ACK of an event that the chain removed, and delivers the new even
 });
 
 it.each(["client", "client-individual"])(
-  "counts with ack:%s each ACK of two events with one eventId for one of them, in the order of sending",
+  "with ack:%s, each ACK of an eventId that two events share counts for one of them, in the order of sending",
   async (ack) => {
     const port = await start();
     const fields = { ...durable, ack, destination: "topic/+" };
@@ -216,7 +216,7 @@ it("lets a connection subscribe again after a suspension if the profile keeps th
   expect([...(await take(client, 2)).keys()]).toEqual(["1", "2"]);
 });
 
-it("does not say that a subscription can be resumed that ends with its connection", async () => {
+it("says that a subscription which ends with its connection cannot be resumed", async () => {
   const port = await start({ limits: { rejectionsMax: 1 } });
   const client = await RawClient.connect(port);
   await subscribe(client, { ack: "client-individual" });

@@ -120,7 +120,7 @@ it("a STOMP 1.0 UNSUBSCRIBE with only a destination ends first the subscription 
   expect((await client.next("ERROR")).headers["message"]).toContain("no subscription");
 });
 
-it("delivers to each subscription of a connection, one copy for a list of filters", async () => {
+it("delivers an event once to each subscription of a connection, even if several of its filters match", async () => {
   const port = await start();
   const client = await RawClient.connect(port);
   await subscribe(client, { id: "list", destination: "t,#,other" });
@@ -365,7 +365,7 @@ it("remembers as many settled events as settledMax says", () => {
   expect(inFlight.settle("c", "one")).toEqual([]);
 });
 
-it("ignores a late ACK of an event whose ticket another event has by now", () => {
+it("ignores a late ACK of a removed event whose ticket now belongs to another event", () => {
   const inFlight = new InFlight(2);
   inFlight.give("removed", 1);
   inFlight.give("a", 2);

@@ -62,7 +62,7 @@ const NO_REASON: Reason = { reasonCode: 0, properties: NO_PROPERTIES };
 function readReason(reader: ByteReader, place: keyof typeof reasonCodes & PropertyPlace): Reason {
   const reasonCode = reader.isAtEnd ? 0 : reader.readByte();
   if (!reasonCodes[place].has(reasonCode)) {
-    throw protocolError(`a client's ${place.toUpperCase()} has no reason code 0x${reasonCode.toString(16)}`);
+    throw protocolError(`a client's ${place.toUpperCase()} must not have the reason code 0x${reasonCode.toString(16)}`);
   }
   return { reasonCode, properties: reader.isAtEnd ? NO_PROPERTIES : readProperties(reader, place) };
 }

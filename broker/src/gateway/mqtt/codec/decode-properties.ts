@@ -9,7 +9,7 @@ import {
   type UserProperty,
 } from "./properties.ts";
 
-/** User properties of one packet. The extensions of an event fit in, however short each is. */
+/** User properties of one packet: enough for all extensions of an event, even if each is very short. */
 const userPropertiesMax = 1_000;
 
 const rulesById = new Map(propertyRules.map((rule) => [rule.id, rule]));

@@ -12,7 +12,7 @@ export interface FrameFields {
   readonly body?: Buffer | undefined;
 }
 
-/** The bytes of a frame. Leaves out headers without a name, and those that the version cannot encode, except the one that gives the client its own text. */
+/** The bytes of a frame. Leaves out headers without a name, and those that the version cannot encode, except the one that echoes the client's own text. */
 export function encodeFrame({ command, headers, body = NO_BODY }: FrameFields, version: Version): Buffer {
   // CONNECTED does not escape ("Value Encoding").
   const used = command === "CONNECTED" ? "1.0" : version;
@@ -26,7 +26,7 @@ export function encodeFrame({ command, headers, body = NO_BODY }: FrameFields, v
 }
 
 /**
- * The header that gives the client its own text. It is never left out: characters without an escape in a version are sent back unchanged. Every other
+ * The header that echoes the client's own text. It is never left out: characters for which a version has no escape are sent back unchanged. Every other
  * header of a MESSAGE may be a publisher's text, which must not end the frame.
  */
 const echoedBy: Readonly<Partial<Record<ServerCommand, string>>> = {
