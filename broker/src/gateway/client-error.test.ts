@@ -55,7 +55,7 @@ it.each([
   ["a request to /rest itself", "PUT /rest", 200],
   ["a request to /rest itself, with a query", "GET /rest?topic=a", 200],
   ["a path that only begins like REST", "GET /restful", 431],
-])("%s whose headers are over the limit gets the status of its other answers", async (_what, line, status) => {
+])("%s with headers over the limit gets the status that its other errors have", async (_what, line, status) => {
   await using server = await serve();
   const head = `${line} HTTP/1.1\r\nce-specversion: 1.0\r\n`;
   const response = await sendRaw(server.url, [`${head}x: ${"x".repeat(40_000)}\r\n\r\n`]);

@@ -56,8 +56,8 @@ export function createClientErrorHandler(basePath: string) {
 }
 
 /**
- * The request whose body the error cut short, unless its answer has begun. Nothing is read behind an incomplete request, so the error is about this one. It
- * has changed nothing: its handler waits for the whole body, or refuses a body that it gets no more of. Only a GET or HEAD runs without its body.
+ * The request whose body the error cut short, unless its answer has begun. Node reads nothing after an incomplete request, so the error is about this request.
+ * It has changed nothing: its handler waits for the whole body, or refuses an incomplete one. A GET or HEAD is left out, because it runs without its body.
  */
 function findCutRequest(socket: Socket): IncomingMessage | undefined {
   const response = (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage;

@@ -136,7 +136,7 @@ export class HttpServer implements Listener {
   readonly #endOrders: () => void;
   readonly #certificate: RenewedCertificate | undefined;
   readonly #connections = new Set<Socket>();
-  /** The TLS sockets of connections after the handshake; these count the bytes of requests. */
+  /** TLS sockets of connections after the handshake. Their `bytesRead` counts only requests, not the handshake. */
   readonly #secured = new Set<Socket>();
   #isClosing = false;
 
@@ -222,7 +222,7 @@ export class HttpServer implements Listener {
     }
   }
 
-  /** Closes connections whose handshake or next headers are incomplete. Node stops to time out headers when a server closes. */
+  /** Closes connections whose handshake or next headers are incomplete. Node stops timing out headers when a server closes. */
   #closeUnasked(): void {
     const hasRequest = (socket: Socket): boolean => isAnswering(socket) || this.#webSockets.has(socket);
     const asked = this.#certificate === undefined ? this.#connections : this.#secured;

@@ -59,14 +59,14 @@ async function ask(socket: TLSSocket, fields = ""): Promise<string> {
   return chunk.toString();
 }
 
-it("closes a connection that has not sent a request after its handshake when the server closes", async () => {
+it("a close of the server closes a connection that sent nothing after its handshake", async () => {
   const server = await serve({}, { certificate: files, closeDeadlineMs: 600_000 });
   const closed = once(await open(server), "close");
   await server.close();
   await closed;
 });
 
-it("closes a connection that has sent half of its headers when the server closes", async () => {
+it("a close of the server closes a connection that sent half of its headers", async () => {
   const server = await serve({}, { certificate: files, closeDeadlineMs: 600_000 });
   const socket = await open(server);
   const closed = once(socket, "close");
@@ -75,7 +75,7 @@ it("closes a connection that has sent half of its headers when the server closes
   await closed;
 });
 
-it("closes a connection in the middle of its handshake when the server closes", async () => {
+it("a close of the server closes a connection in the middle of its handshake", async () => {
   const server = await serve({}, { certificate: files, closeDeadlineMs: 600_000 });
   const socket = connectTcp({ port: Number(new URL(server.url).port), host: "127.0.0.1" });
   await once(socket, "connect");

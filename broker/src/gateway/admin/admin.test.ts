@@ -282,7 +282,7 @@ describe("the answer to a path for operators at the clients' listener", () => {
     ["/chain", { listeners }, false],
     ["/chain", { listeners: () => [], chain }, false],
     ["/metrics", {}, false],
-  ])("names the operators' port for %s with %o only if it serves the path: %s", async (path, options, names) => {
+  ])("names the operators' port for %s (%o) only if it serves the path: %s", async (path, options, names) => {
     await using clients = await serve({}, { audience: "clients", ...options });
     const { message } = (await (await fetch(`${clients.url}${path}`)).json()) as { readonly message: string };
     const advice = names ? "operators have a port of their own, adminPort" : "GET / lists what there is";

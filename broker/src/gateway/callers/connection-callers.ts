@@ -13,7 +13,7 @@ interface Held {
 /** Maximum number of cached callers per connection; one more empties the cache. A proxy may send the requests of many clients over one connection. */
 const callersKeptMax = 100;
 
-/** Creates the callers of one protocol. A connection caches one per principal: the one with the client address that this principal used last. */
+/** Creates the callers of one protocol. A connection caches one caller per principal, with the client address that the principal used last. */
 export class ConnectionCallers {
   readonly #protocol: Protocol;
   readonly #bySocket = new WeakMap<Socket, Held>();

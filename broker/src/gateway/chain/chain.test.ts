@@ -245,7 +245,7 @@ describe("limits on calls of the chain", () => {
     }
   });
 
-  it("after a computation that worked for a short time the next one runs at once, however long it waited for its turn, also if it failed", async () => {
+  it("after a short computation the next one runs at once, even if the short one waited long for its turn or failed", async () => {
     vi.useFakeTimers();
     try {
       const source: ChainSource = {

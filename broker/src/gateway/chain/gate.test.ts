@@ -67,7 +67,7 @@ describe("Gate", () => {
     expect(await gate.enter()).toBeUndefined();
   });
 
-  it("pauses after long work of a call for as long again, but not after short work, however long the call waited elsewhere", async () => {
+  it("after a call that worked for long, pauses for the same time; after short work it does not pause, however long the call waited elsewhere", async () => {
     vi.useFakeTimers();
     try {
       const gate = new Gate({ ...options, runningMax: 1, pauseFromMs: 50 });

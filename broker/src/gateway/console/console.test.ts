@@ -148,7 +148,7 @@ test.each([
 });
 
 describe("pages of other sites", () => {
-  it("reach no call by an address that begins like the console's", async () => {
+  it("cannot call an operation by an address that begins like the console's", async () => {
     await using server = await serve({}, { console: files });
     const { body } = await ask(server.url, "/console/../rest/publish?topic=a&content=b", link);
     expect({ body, calls: server.calls }).toEqual({ body: page, calls: [] });

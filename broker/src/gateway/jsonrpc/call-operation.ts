@@ -34,7 +34,7 @@ export function submitPublish(
   };
   try {
     const call = readPublishCall(new RpcReader(params, operations.publish));
-    // Without this check, the client would take its repeats for safe.
+    // Without this error, the client would believe that its key prevents repeats.
     if (hasKeyHeader === true && call.key === undefined)
       throw parameterError("the key of a publish is the parameter idempotencyKey here, not the header Idempotency-Key");
     const extensions = withTraceParent(call.extensions, traceParent, extensionPrefix);

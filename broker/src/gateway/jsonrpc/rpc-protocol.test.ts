@@ -10,7 +10,7 @@ const toError = (code: number, message?: string) => ({
   data: { exceptionTypeName: "BrokerException", message: expect.any(String), code: expect.any(Number) },
 });
 
-/** All requests to this server are refused: a call of its broker by any of them fails later tests, too. */
+/** Every request to this server must be refused. If one reaches its broker, the later tests fail too. */
 let refusing: Served;
 beforeAll(async () => void (refusing = await serve()));
 afterAll(async () => refusing.close());

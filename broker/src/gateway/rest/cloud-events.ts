@@ -40,7 +40,10 @@ export function isCloudEventRequest({ method, headers }: Pick<IncomingMessage, "
   return headers["content-type"]?.toLowerCase().startsWith(typePrefix) === true;
 }
 
-/** The publishes of a request. `reader` reads its query, its trace and its key; `prefix` begins the keys of extensions. @throws BrokerError 100201, 200001; 200300 if the broker stopped reading the body. */
+/**
+ * The publishes of a request. `reader` reads its query, its trace and its key; `prefix` begins the keys of extensions.
+ * @throws BrokerError 100201, 200001; 200300 if the broker stopped reading the body.
+ */
 export function readCloudEvents(request: FastifyRequest, reader: RestReader, prefix: string): CloudEvents {
   const body = readBody(request);
   const { mediaType } = parseContentType(request.headers["content-type"]);
@@ -55,7 +58,7 @@ export function readCloudEvents(request: FastifyRequest, reader: RestReader, pre
   return { kind: "one", call: { ...call, extensions, key: reader.publishKey() } };
 }
 
-/** The content is a whole CloudEvent in a format other than JSON: content of an event that is given in headers has another type. */
+/** The error for a CloudEvent in a format other than JSON. Content of an event whose attributes are in headers never has such a content type. */
 function formatError(mediaType: string): BrokerError {
   return parameterError(`content type ${quote(mediaType)} is neither ${structuredType} nor ${batchType}`);
 }

@@ -77,7 +77,7 @@ describe("content is unchanged byte for byte", () => {
     expect(await response.text()).toBe('{"topic":"a","content":"Yw==","extensions":{"__proto__":"p"},"eventId":"e"}');
   });
 
-  it("reads empty pairs and names without `=` like a form", async () => {
+  it("reads empty pairs and names without `=` as a form does", async () => {
     await using server = await serve();
     await fetch(`${server.url}/rest/publish?&&topic=a&content&=x&`);
     expect(published(server)).toMatchObject({ topic: "a", content: Buffer.from("") });

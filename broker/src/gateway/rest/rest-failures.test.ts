@@ -216,7 +216,7 @@ const refusals: readonly Failure[] = [
 describe("a REST failure is HTTP 200 with a code", () => {
   let failure: BrokerError;
   let refusing: Served;
-  /** Its broker records no call of `open`. */
+  /** A server whose broker fails each `open` with `failure`. */
   let failing: Served;
   beforeAll(async () => {
     refusing = await serve();
@@ -267,7 +267,7 @@ describe("a REST failure is HTTP 200 with a code", () => {
     expect(broken.errors).toEqual([{ message: "request failed", fields: { operation: "open", error: defect } }]);
   });
 
-  it("HEAD runs nothing", async () => {
+  it("HEAD runs no operation", async () => {
     const callsBefore = refusing.calls.length;
     expect((await fetch(`${refusing.url}/rest/open?topic=a`, { method: "HEAD" })).status).toBe(200);
     expect(refusing.calls).toHaveLength(callsBefore);
@@ -299,7 +299,7 @@ describe("limits of a request", () => {
     });
   });
 
-  it("headers over the limit are answered with 200001 by a method that REST lacks, even if it claims a CloudEvent", async () => {
+  it("headers over the limit of a PUT under /rest get 200 and the code 200001, even with a header of CloudEvents", async () => {
     await using server = await serve();
     const head = "PUT /rest/exist HTTP/1.1\r\nce-specversion: 1.0\r\n";
     const response = await sendRaw(server.url, [`${head}x: ${"x".repeat(40_000)}\r\n\r\n`]);
@@ -362,7 +362,7 @@ describe("limits of a request", () => {
     expect(server.calls).toEqual([]);
   });
 
-  it("a malformed body of a GET, which runs without its body, gets no failure as its answer", async () => {
+  it("a GET with a malformed body runs, and gets no error about the body", async () => {
     const opened: string[] = [];
     await using server = await serve({
       open: (_, { topic }) => {
@@ -375,7 +375,7 @@ describe("limits of a request", () => {
     expect(opened).toEqual(["a"]);
   });
 
-  it("a malformed request behind one that is not answered yet gets no answer in its place", async () => {
+  it("the error of a malformed request is not sent as the answer to an earlier request", async () => {
     await using server = await serve();
     const first = toPost("/rest/exist", Buffer.from("topic=a"), { ...form, connection: "keep-alive" });
     const second = `POST /rest/exist HTTP/1.1\r\n${chunked}\r\nzz\r\n`;

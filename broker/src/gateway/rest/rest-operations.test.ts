@@ -234,7 +234,7 @@ describe("the header Idempotency-Key", () => {
     expect(server.calls).toMatchObject([{ call: { key: "a, b" } }]);
   });
 
-  it("has no parameter of the same purpose: the error for idempotencyKey names the header", async () => {
+  it("is not a parameter: REST refuses idempotencyKey, and the error names the header", async () => {
     await using server = await serve();
     const response = await fetch(`${server.url}/rest/publish?topic=a&content=c&idempotencyKey=k`);
     expect(await response.json()).toMatchObject({ code: 200_001, message: expect.stringContaining("header") });

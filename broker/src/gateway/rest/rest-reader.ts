@@ -50,7 +50,7 @@ export class RestReader implements ParameterReader {
   /** Node joins the values of a repeated header by a comma and a space. No key contains a space, so the broker refuses the result. */
   publishKey(): string | undefined {
     const value = this.#headers[idempotencyKeyHeader];
-    // Without this check, the client would take its repeats for safe.
+    // Without this error, the client would believe that its key prevents repeats.
     if (value === undefined && this.#parameters.get("idempotencyKey") !== undefined)
       throw parameterError("the key of a publish is the header Idempotency-Key here, not the parameter idempotencyKey");
     return typeof value === "object" ? value.join(", ") : value;

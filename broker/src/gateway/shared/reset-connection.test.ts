@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { expect, it } from "vitest";
 import { resetConnection } from "./reset-connection.ts";
 
-it.each([false, true])("resetConnection closes a connection, with its end on the way: %s", async (isEnding) => {
+it.each([false, true])("resetConnection closes a connection (right after `end`: %s)", async (isEnding) => {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const accepted = once(server, "connection") as Promise<[Socket]>;

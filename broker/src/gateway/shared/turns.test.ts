@@ -10,7 +10,7 @@ const nextLoop = (): Promise<void> => new Promise(setImmediate);
 
 type TurnCaller = Pick<Caller, "principal">;
 
-/** A connection of a principal; without a name, of somebody without a credential. */
+/** A connection of the principal with this name, or an anonymous one. */
 function createCaller(name?: string): TurnCaller {
   if (name === undefined) return { principal: anonymous };
   const [id, rules] = [toOwnerId(name, undefined), new RuleSet([])];

@@ -99,8 +99,8 @@ export interface RecordedCall {
 }
 
 /**
- * A broker that records its calls and their callers, and answers with the samples above. `overrides` replace operations, which then record nothing;
- * `listSubscriptions` never does.
+ * A broker that records its calls and their callers, and answers with the samples above. `overrides` replace operations. The broker does not record calls of
+ * replaced operations and of `listSubscriptions`.
  */
 export function createRecordingBroker(overrides: Partial<Broker> = {}) {
   const calls: RecordedCall[] = [];

@@ -46,7 +46,7 @@ async function refusalOf(client: WebSocket): Promise<unknown> {
 }
 
 describe("a WebSocket connection", () => {
-  it("gets the route's first subprotocol that the client offers, and its caller", async () => {
+  it("gets the first of the route's subprotocols that the client offers, and the client's caller", async () => {
     await using server = await serveEcho();
     const client = new WebSocket(`${server.address}?x=1`, ["other", "echo", "echo.2"]);
     await once(client, "open");
@@ -262,7 +262,7 @@ describe("a request for an upgrade that the server does not offer", () => {
     expect(server.calls).toMatchObject([{ operation: "publish", call: { topic: "a", content: Buffer.from("b") } }]);
   });
 
-  it("leaves nothing behind on a connection that asks with every request", async () => {
+  it("leaves no listeners on a connection whose every request asks for an upgrade", async () => {
     const warned = vi.spyOn(process, "emitWarning");
     await using server = await serveEcho();
     const { hostname, port } = new URL(server.url);
@@ -293,7 +293,7 @@ describe("a server that stops", () => {
     expect((await closed)[0]).toBe(1001);
   });
 
-  it("refuses a request that it gets meanwhile, as one that may succeed later", async () => {
+  it("refuses a request that arrives meanwhile with an error that allows a retry", async () => {
     const server = await serveEcho({ closeDeadlineMs: 600_000 });
     const { hostname, port } = new URL(server.url);
     const socket = connect({ host: hostname, port: Number(port) }).setEncoding("utf8");

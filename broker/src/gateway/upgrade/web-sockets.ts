@@ -158,7 +158,7 @@ export class WebSockets {
     socket.prependListener("data", (chunk: Buffer) => hold(bytes + chunk.length, chunks + 1));
     webSocket.on("message", () => hold(0, 0));
     for (const control of ["ping", "pong"] as const) {
-      // No fragment is unfinished before a control frame, so ws has joined its chunks.
+      // A control frame comes only after whole frames, so ws has joined the chunks of each earlier fragment.
       webSocket.on(control, (data: Buffer) => hold(bytes - data.length - controlHeadBytes, 0));
     }
     webSocket.once("close", () => unfinished.release());

@@ -77,8 +77,8 @@ export class Connections {
   }
 
   /**
-   * Ends every connection, in slices: each takes about 0.1 ms. The slices are its own, because a busy broker must stop in time: tasks that share slices get a
-   * small part of each turn. The listeners of the protocol share a run. Clients can resend publishes that were not acknowledged.
+   * Ends every connection, in slices: each takes about 0.1 ms. Shares these slices with no other task, because tasks that share slices get a small part of each
+   * turn, and a busy broker must stop in time. Calls by several listeners of the protocol share a run. Clients can resend unacknowledged publishes.
    */
   async endAll(): Promise<void> {
     this.#ending ??= this.#endEach().finally(() => (this.#ending = undefined));

@@ -114,7 +114,7 @@ it("frees the received bytes when it is closed, and reads on, even if the client
   talk.socket.destroy();
 });
 
-it("leaves other connections their room once its client has read the last answer", async () => {
+it("frees its part of the shared output memory once its client has read the last answer", async () => {
   const talk = new Talk({ staysBusy: false });
   talk.socket.push(Buffer.of(0));
   while (talk.unread.hasRoom) await setImmediate();
@@ -155,7 +155,7 @@ it.each(["end", "close"])(
   },
 );
 
-it("handles the first unit of a new client after the ends that wait", async () => {
+it("handles the first unit of a new client after the connections that ended before it came", async () => {
   let now = 0;
   const slices = new TimeSlices({ monotonic: () => (now += 1), soon: (action) => void setImmediate().then(action) });
   const talks = Array.from({ length: 100 }, () => new Talk({ staysBusy: false, slices }));

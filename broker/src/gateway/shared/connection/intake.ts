@@ -205,7 +205,7 @@ export class Intake<Unit> {
     if (this.#isClosed) return;
     this.count();
     if (this.#isStopped || !this.outbox.hasRoom) this.#stream.pause();
-    else if (!this.#isBusy) this.#stream.resume(); // Else the stream flows on until it has bytes, so that the end of the client's side shows.
+    else if (!this.#isBusy) this.#stream.resume(); // While busy, the stream flows until it has bytes: only so does it report an end by the client.
   }
 
   #drained(): void {

@@ -27,7 +27,10 @@ export class SilenceTimer {
     clearTimeout(this.#timer);
   }
 
-  /** Timers run before sockets are read: after a pause of the process or of its reading, a sign of life may have come that the broker reads in this turn. */
+  /**
+   * Waits until the broker has read its sockets in this turn, because timers run first: after a pause of the process or of its reads, a sign of life may have
+   * arrived in time, and not been read yet.
+   */
   #check(): void {
     if (this.#parts.isAwaited()) {
       this.#timer.refresh();

@@ -88,7 +88,7 @@ it("ends its connections in slices, before the drain is over", async () => {
 });
 
 it.each(["end", "close"])(
-  "accepts a client at the limit whose former stream has emitted '%s', although that connection still waits for its end",
+  "accepts a client at the limit once an earlier stream has emitted '%s', even before that connection is ended",
   (event) => {
     const served: Duplex[] = [];
     const create: ConnectionsOptions["create"] = (stream) => {

@@ -50,7 +50,7 @@ it("starts a bounded number of members of a long batch", async () => {
   expect(await settled([batch])).toEqual([rpcBatchRunningMax]);
 });
 
-it("keeps of a running batch only the members that have not started", async () => {
+it("frees each member of a batch when it starts the member", async () => {
   const batch = new World().start(1000, rpcWholeBytesMax + 1);
   await settled([batch]);
   const kept = batch.members.flatMap((member) => member ?? []);

@@ -4,7 +4,7 @@ import type { RunningMembers } from "./running-members.ts";
 import { Slice, type Slices } from "./slices.ts";
 
 export interface BatchRunOptions<Response> {
-  /** The run empties the array: a member that has started is let go, since its parameters may be long and its answer may take a while. */
+  /** The run replaces each started member by undefined, to free its memory: its parameters may be long, and its answer may take a while. */
   readonly members: unknown[];
   /** Length of the batch, in bytes. */
   readonly bodyBytes: number;

@@ -61,7 +61,7 @@ export class RenewedCertificate {
     clearInterval(this.#timer);
   }
 
-  /** Uses renewed files. While they are invalid, the previous certificate stays in use, and the log names each new problem, and its expiry, once. */
+  /** Uses renewed files. While they are invalid, the previous certificate stays in use. Logs each new problem once, and the expiry of a certificate once. */
   reload(server: Server): void {
     const { files, logger, protocol } = this.#options;
     try {
