@@ -160,7 +160,7 @@ export const chainLookUpsRunningMax = 16;
  */
 export const chainComputationsRunningMax = 1;
 
-/** After a computation of the chain of at least this length, the next one waits for as long again, so that look-ups and publishing get their share. */
+/** After a computation of the chain of at least this length, the next one waits for the same time, so that look-ups and publishing get their share. */
 export const chainPauseFromMs = 50;
 
 /** Look-ups of the chain that wait, and as many computations that wait; further ones are answered -32005. */

@@ -221,7 +221,7 @@ describe("limits on calls of the chain", () => {
     expect(await Promise.all(calls)).toEqual(calls.map(() => ({ json: '"0x2"' })));
   });
 
-  it("after a long computation the next one waits for as long again, and look-ups run meanwhile", async () => {
+  it("after a long computation the next one waits for the same time, and look-ups run meanwhile", async () => {
     vi.useFakeTimers();
     try {
       const source: ChainSource = {

@@ -31,7 +31,7 @@ async function deliverAll(topicAliasMax: number, contents: readonly (readonly [t
   });
   for (const [topic, bytes] of contents) {
     const event = { topic, content: new Uint8Array(bytes), extensions: [], sequence: 1, blockNumber: 1 };
-    // what an outbound reads of a delivery
+    // Only the fields that Outbound reads.
     const delivery = { event, eventId: "e", qos: 0, ticket: undefined, isRepeated: false, filters: [] };
     outbound.deliver(delivery as unknown as Delivery);
   }

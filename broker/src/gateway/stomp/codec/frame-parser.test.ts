@@ -211,7 +211,7 @@ it.each<[Version, string]>([
   ["1.2", `receipt:a-receipt-of-some-length\nother:${"x".repeat(60_000)}`],
   ["1.0", `receipt:${" ".repeat(60_000)}a-receipt-of-some-length`],
   ["1.0", `receipt${" ".repeat(60_000)}:a-receipt-of-some-length`],
-])("keeps no whole frame of %s in memory for one of its headers (%#)", (version, lines) => {
+])("a header of %s does not keep its whole frame in memory (%#)", (version, lines) => {
   const parser = new FrameParser({ headBytesMax: 2 ** 16, headersMax: 10, bodyBytesMax: 0 });
   parser.use(version);
   const kept: string[] = [];
