@@ -48,8 +48,8 @@ Examples:
   stele verify proof.json --rpc https://node.example.org --registry 0x5fbdb2315678afecb367f032d93f642f64180aa3
   stele verify --topic orders/new --from 1000 -o json
 
-Exit codes: 0 verified; 1 refuted; 2 unknown: wrong usage, no pinned registry or a changed one, a server that does not answer, or the wrong
-chain.
+Exit codes: 0 verified; 1 refuted; 2 unknown: wrong usage, no pinned registry or a changed one, a server that does not answer, the wrong chain,
+or events that the broker has not read yet.
 `;
 
 export interface VerifyEnvironment {
