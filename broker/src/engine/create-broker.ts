@@ -245,7 +245,7 @@ class Engine implements RunningBroker {
     const cleanup = new CleanupStack();
     cleanup.add(() => store.stop(), "store");
     for (const one of [figures, this.#held, this.#lag]) cleanup.add(() => one.stop(), "figures");
-    for (const service of this.#accessServices) cleanup.add(() => service.stop(), "keys and roles");
+    for (const service of this.#accessServices) cleanup.add(() => service.stop(), "keys, roles and audit log");
     for (const { ledger } of all) cleanup.add(() => ledger.stop(signal), "chain");
     cleanup.add(async () => void (await Promise.all(all.map((one) => one.keyJanitor.stop()))), "publish keys");
     for (const { claimRecorder } of all) cleanup.add(() => claimRecorder.stop(), "publish keys");
