@@ -125,6 +125,19 @@ describe("aborted opens", () => {
     release();
     expect(await stays).toMatchObject({ blockNumber: expect.any(Number) });
   });
+
+  test("a caller that aborts after the endpoint refused its transaction gets the refusal (200202) with its hint", async () => {
+    const gone = new AbortController();
+    provider.current = async ({ method }, pass) => {
+      if (method !== "eth_sendRawTransaction") return pass();
+      setImmediate(() => gone.abort());
+      throw Object.assign(new Error("transaction underpriced"), { code: -32_000 });
+    };
+    await expect(open("underpriced", gone.signal)).rejects.toMatchObject({
+      code: 200202,
+      hints: [expect.stringContaining("feeMaxGwei")],
+    });
+  });
 });
 
 test("a closed topic of another owner stays closed (100113), and other opens in the transaction succeed", async () => {

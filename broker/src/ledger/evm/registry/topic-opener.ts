@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { BrokerError, isBrokerError, quote } from "@stele/wire";
 import type { TopicName } from "../../../domain/topic-name.ts";
 import { createDeferred, type Deferred } from "../../../lib/deferred.ts";
@@ -26,6 +27,7 @@ export interface TopicOpenerOptions {
 
 interface Opening {
   readonly name: TopicName;
+  readonly signal: AbortSignal;
   readonly deferred: Deferred<{ readonly blockNumber: number }>;
 }
 
@@ -43,18 +45,17 @@ export class TopicOpener {
 
   /**
    * Returns the block of the transaction that opened the topic, or that found it open.
-   * @throws BrokerError 100113 if the topic is closed and only other accounts may reopen it; 200202 if aborted before the send, 200201 if after it; 200300
-   * if too many wait; otherwise as the sender does.
+   * @throws BrokerError 100113 if the topic is closed and only other accounts may reopen it; 200202 if aborted before the send; 200300 if too many
+   * wait; otherwise as the sender does.
    */
   async open(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
     if (signal.aborted) throw notSent();
     if (this.#waiting.size >= openingsWaitingMax) {
       throw new BrokerError("busy", { details: `${this.#waiting.size} topics wait to be opened` });
     }
-    const opening: Opening = { name, deferred: createDeferred() };
+    const opening: Opening = { name, signal, deferred: createDeferred() };
     this.#waiting.add(opening);
-    const leave = (): void =>
-      opening.deferred.reject(this.#waiting.delete(opening) ? notSent() : new BrokerError("transactionTimeout"));
+    const leave = (): void => this.#leave(opening);
     signal.addEventListener("abort", leave, { once: true });
     this.#schedule();
     try {
@@ -62,6 +63,10 @@ export class TopicOpener {
     } finally {
       signal.removeEventListener("abort", leave);
     }
+  }
+
+  #leave(opening: Opening): void {
+    if (this.#waiting.delete(opening)) opening.deferred.reject(notSent());
   }
 
   /** Waits until pending input is read, so that calls that arrive together share a transaction. */
@@ -99,8 +104,9 @@ export class TopicOpener {
     const names = [...new Set(openings.map(({ name }) => name))];
     this.#underWay += 1;
     try {
+      using callers = new Callers(openings);
       await this.#options.registry.look();
-      const inclusion = await this.#send(names);
+      const inclusion = await this.#send(names, callers.signal);
       await Promise.all(openings.map((opening) => this.#settle(opening, inclusion)));
     } catch (error) {
       const reason = toReadError(error);
@@ -111,13 +117,13 @@ export class TopicOpener {
     }
   }
 
-  /** Sends one `open`; only the sender's deadline ends the call. If the registry reverts it because the sender was just removed from the set, throws the error of `forOpening`. */
-  async #send(names: readonly TopicName[]): Promise<Inclusion> {
+  /** Sends one `open`. If the registry reverts it because the sender was just removed from the set, throws the error of `forOpening`. */
+  async #send(names: readonly TopicName[], signal: AbortSignal): Promise<Inclusion> {
     const { writers, transactions } = this.#options;
     const data = openCalldata(names, await writers?.forOpening());
     try {
       // For topics that are open, the registry writes no log.
-      return await transactions.change({ data, gas: openGas(names), mayLackLogs: true }, new AbortController().signal);
+      return await transactions.change({ data, gas: openGas(names), mayLackLogs: true }, signal);
     } catch (error) {
       if (isBrokerError(error, "transactionFailed")) await writers?.forOpening();
       throw error;
@@ -140,6 +146,32 @@ export class TopicOpener {
   async #confirm(name: TopicName): Promise<void> {
     if ((await this.#options.registry.statusOf(name)) !== "never-opened") return;
     throw new BrokerError("transactionFailed", { details: "the registry did not open the topic" });
+  }
+}
+
+/** The callers of one transaction. A caller that leaves gets TIMEOUT; when the last one leaves, the transaction is given up. */
+class Callers implements Disposable {
+  readonly #gone = new AbortController();
+  readonly #listening = new AbortController();
+
+  constructor(openings: readonly Opening[]) {
+    let left = openings.length;
+    const go = ({ deferred }: Opening): void => {
+      left -= 1;
+      if (left === 0) this.#gone.abort();
+      else deferred.reject(new BrokerError("transactionTimeout"));
+    };
+    const { signal } = this.#listening;
+    setMaxListeners(0, signal); // one per opening, at most `openingsWaitingMax`
+    for (const opening of openings) opening.signal.addEventListener("abort", () => go(opening), { once: true, signal });
+  }
+
+  get signal(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  [Symbol.dispose](): void {
+    this.#listening.abort();
   }
 }
 
