@@ -3,6 +3,7 @@ import { type LogFields, type Logger, silentLogger } from "../../../lib/logger.t
 import type { Hash } from "../../../domain/topic.ts";
 import { createDeferred } from "../../../lib/deferred.ts";
 import { createSystemClock } from "../../../lib/system/clock.ts";
+import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
 import { EndpointError } from "./endpoint-error.ts";
 import { EndpointSet, type EndpointSetOptions } from "./endpoint-set.ts";
 import { FakeNode } from "./testing/fake-node.ts";
@@ -94,6 +95,18 @@ describe("fail-over", () => {
     first.exchange = () => {};
     expect(await ask(set)).toBe("eth_any");
     expect(second.count("eth_any")).toBe(1);
+  });
+
+  it("asks the next endpoint first after one lost answer, also before a health check", async () => {
+    const [first, second] = await startNodes(2);
+    const set = createSet([first.url(), second.url()], { clock: new VirtualClock() });
+    await ask(set);
+    first.exchange = () => first.drop();
+    expect(await ask(set)).toBe("eth_any");
+    const asked = first.requests.length;
+    expect(await ask(set)).toBe("eth_any");
+    expect(first.requests).toHaveLength(asked);
+    expect(second.count("eth_any")).toBe(2);
   });
 
   it("asks an endpoint again soon that loses requests, but answers others in between", async () => {
