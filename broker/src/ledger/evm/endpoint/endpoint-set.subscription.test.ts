@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { silentLogger } from "../../../lib/logger.ts";
+import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
 import { EndpointSet, type EndpointSetOptions } from "./endpoint-set.ts";
 import { FakeNode } from "./testing/fake-node.ts";
 import { FastClock } from "./testing/fast-clock.ts";
@@ -153,6 +154,20 @@ describe("subscriptions", () => {
     expect(set.isNotifying()).toBe(true);
     node.chain.head = 102; // The endpoint does not announce it.
     await until(() => expect(heads.at(-1)).toBe("0x66"));
+  });
+
+  it("moves to the next endpoint within half a second if a request finds another chain at the one in use", async () => {
+    const [first, second] = await startNodes(2);
+    const clock = new VirtualClock();
+    const set = createSet([first.url("ws"), second.url("ws")], { clock });
+    await subscribe(set);
+    first.chain.genesis = `0x${"01".repeat(32)}`;
+    set.doubtChain();
+    await set.request({ method: "eth_any" });
+    expect(set.isNotifying()).toBe(false);
+    await clock.advance(500);
+    await until(() => expect(second.count("eth_subscribe")).toBe(1));
+    await until(() => expect(set.isNotifying()).toBe(true));
   });
 
   it("reports no head of a subscription that was cancelled", async () => {
