@@ -111,13 +111,10 @@ describe("subscriptions", () => {
     await until(() => expect(first.count("eth_subscribe")).toBe(2));
   });
 
-  it.each([
-    ["a refusal", (node: FakeNode) => void (node.answer = refuseSubscription(node))],
-    ["a lost connection", (node: FakeNode) => void (node.answer = loseSubscription(node))],
-  ])("attaches a subscription later if the first attempt ends with %s", async (_, breakNode) => {
+  it("attaches a subscription later if the endpoint refused the first attempt", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url("ws")]);
-    breakNode(node);
+    node.answer = refuseSubscription(node);
     const { heads } = await subscribe(set);
     expect(set.isNotifying()).toBe(false);
     node.answer = undefined;
@@ -125,6 +122,24 @@ describe("subscriptions", () => {
     node.chain.head = 101;
     node.notifyHead();
     await until(() => expect(heads).toContain("0x65"));
+  });
+
+  it("attempts a subscription again half a second after each attempt that ends with a lost connection", async () => {
+    const [node] = await startNodes(1);
+    const clock = new VirtualClock();
+    const messages: string[] = [];
+    const set = createSet([node.url("ws")], {
+      clock,
+      logger: { ...silentLogger, debug: (message) => void messages.push(message) },
+    });
+    node.answer = loseSubscription(node);
+    await subscribe(set);
+    for (let lost = 1; lost <= 3; lost += 1) {
+      await until(() => expect(messages).toEqual(Array(lost).fill("chain subscription not renewed")));
+      if (lost === 3) node.answer = undefined;
+      await clock.advance(500);
+    }
+    await until(() => expect(set.isNotifying()).toBe(true));
   });
 
   it("reports the newest block if the endpoint stops notifying", async () => {

@@ -310,7 +310,10 @@ export class EndpointSet implements EvmProvider {
   ): void {
     this.#cancelPatrol?.();
     if (this.#isClosed) return;
-    this.#cancelPatrol = this.#options.clock.after(delayMs, () => void this.#patrol());
+    this.#cancelPatrol = this.#options.clock.after(delayMs, () => {
+      this.#cancelPatrol = undefined;
+      void this.#patrol();
+    });
   }
 
   /**
@@ -324,7 +327,7 @@ export class EndpointSet implements EvmProvider {
     if (this.#isClosed) return;
     this.#choose();
     await this.#subscription.refresh();
-    this.#schedulePatrol();
+    if (this.#cancelPatrol === undefined) this.#schedulePatrol(); // A loss during this check may have scheduled the next one.
   }
 
   /** Reads an endpoint's newest block. If this block is lower than before, checks the chain: the endpoint may serve another chain. */
