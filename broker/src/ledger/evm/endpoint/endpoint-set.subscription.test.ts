@@ -55,7 +55,7 @@ const loseSubscription =
   };
 
 describe("subscriptions", () => {
-  it("have the newest block polled if no endpoint can notify", async () => {
+  it("are asked of no endpoint that cannot notify, and none counts as notifying", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url()]);
     await subscribe(set);

@@ -24,7 +24,7 @@ export class HeadWatcher {
   readonly #stall: StalledReading;
   /** Whether the last request for the newest block failed. */
   #isFailing = false;
-  /** Ends the subscription; undefined if the endpoint cannot notify. */
+  /** Ends the reports of heads; undefined if the provider offers none, or pushes its blocks. */
   #unsubscribe: (() => Promise<void>) | undefined;
   /** Stops the embedded chain from pushing its blocks; undefined for other chains. */
   #unfollow: (() => void) | undefined;
