@@ -23,9 +23,9 @@ export interface RestarterOptions {
   readonly rollBacks: Pick<RollBackHistory, "note">;
 }
 
-/** The head of the index, and a block up to which the index has not changed since this node saw it: see {@link findKept}. */
 export interface Restart {
   readonly head: IndexHead | undefined;
+  /** A block up to which no rollback has changed the index since this node saw it: see {@link findKept}. May be beyond the head of an index that lost more. */
   readonly kept: number;
 }
 

@@ -5,6 +5,7 @@ import { endOfBlock, type Position } from "../../domain/position.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import { ReadWriteLock } from "../../lib/read-write-lock.ts";
 import { TimeSlices } from "../../lib/time-slices.ts";
+import type { Store } from "../../ports/store.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { FeedHub } from "../dispatch/feed-hub.ts";
@@ -17,8 +18,8 @@ import { Watcher } from "./watcher.ts";
 const { signal } = new AbortController();
 const fail = (): Promise<never> => Promise.reject(new BrokerError("storeUnreachable"));
 
-/** A node that watches an index of the blocks 1 to 3. */
-async function create() {
+/** A node that watches an index of these blocks. */
+async function create(numbers: readonly number[] = [1, 2, 3]) {
   const clock = new VirtualClock();
   const store = createMemoryStore();
   const progress = new IndexProgress();
@@ -49,20 +50,24 @@ async function create() {
         skippedSequences: [],
       })),
     );
-  await write([1, 2, 3]);
+  await write(numbers);
   return { store, progress, health, restarter, restarts, warned, writer, watcher, write };
 }
 
-it("warns once if the database lost blocks, although the index has grown again after a restart that failed, and owes no rollback", async () => {
-  const { store, health, restarter, restarts, warned, writer, watcher, write } = await create();
-  await watcher.catchUp(signal);
-  await store.rollBack(defaultGroupId, { number: 2, hash: "0x2" });
+/** Makes the database lose the number of each rollback: the rollback then is a loss of blocks. */
+function loseRollBacks(store: Store): void {
   const findHead = store.findHead.bind(store);
-  // The database has lost the number of the rollback, too.
   store.findHead = async (groupId) => {
     const head = await findHead(groupId);
     return head && { ...head, generation: 0 };
   };
+}
+
+it("warns once if other blocks replaced those that the database lost, even before a restart succeeded, and owes no rollback", async () => {
+  const { store, health, restarter, restarts, warned, writer, watcher, write } = await create();
+  await watcher.catchUp(signal);
+  await store.rollBack(defaultGroupId, { number: 2, hash: "0x2" });
+  loseRollBacks(store);
   const { flush } = writer;
   writer.flush = fail;
   await expect(watcher.catchUp(signal)).rejects.toMatchObject({ code: 200_207 });
@@ -79,6 +84,21 @@ it("warns once if the database lost blocks, although the index has grown again a
   await watcher.catchUp(signal);
   expect(restarts).toHaveLength(2);
   expect(warned).toEqual(["index rolled back"]);
+});
+
+it("warns at each loss of blocks, although the index has no block that the node saw", async () => {
+  const { store, progress, warned, watcher, write } = await create([3]);
+  loseRollBacks(store);
+  await watcher.catchUp(signal);
+  await store.rollBack(defaultGroupId, undefined);
+  await watcher.catchUp(signal);
+  expect(warned).toEqual(["index rolled back"]);
+  await write([1, 2]);
+  await watcher.catchUp(signal);
+  expect(progress).toMatchObject({ blockNumber: 2, isRebuilding: true, seen: [{ number: 3, hash: "0x3" }] });
+  await store.rollBack(defaultGroupId, { number: 1, hash: "0x1" });
+  await watcher.catchUp(signal);
+  expect(warned).toEqual(["index rolled back", "index rolled back"]);
 });
 
 it("sees only blocks of the generation with which its first readers begin", async () => {

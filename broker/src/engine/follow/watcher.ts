@@ -143,8 +143,8 @@ export class Watcher {
     const { head, kept } = await restarter.restart();
     const place = { blockNumber: numberOf(head), generation: generationOf(head) };
     const isSame = place.generation === generation;
-    // Not by the head: if a restart fails, the index may have grown again at the next one.
-    if (isSame && kept >= blockNumber) {
+    // Not by the head alone: if a restart fails, the index may have grown again at the next one. Nor by the kept block alone, which may be beyond the head.
+    if (isSame && Math.min(kept, place.blockNumber) >= blockNumber) {
       logger.info("readers restarted", place);
       return head;
     }
