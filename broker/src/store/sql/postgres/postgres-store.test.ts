@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import type { DeadLetter } from "../../../domain/dead-letter.ts";
 import { positionZero, toPosition } from "../../../domain/position.ts";
 import { parseTopicFilter } from "../../../domain/topic-filter.ts";
 import { silentLogger } from "../../../lib/logger.ts";
@@ -92,20 +93,23 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
     expect(commits).toEqual([{ setting: "off" }, { setting: "on" }]);
   });
 
-  it("writes the progress of 1,001 subscriptions in two statements, and their dead letters with them", async () => {
+  it("writes progress in statements of 1,000 rows with the dead letters, and each row with its letters even if they are more", async () => {
     const url = await server.createSchema();
     const store = createPostgresStore({ url });
     onTestFinished(async () => store.stop());
     await store.start();
-    const subscriptions = Array.from({ length: 1_001 }, (_, number) => subscriptionOf(number));
+    const subscriptions = Array.from({ length: 1_502 }, (_, number) => subscriptionOf(number));
     await Promise.all(subscriptions.map(async (subscription) => store.insertSubscription(subscription, 0)));
     await server.query(recordStatements("subscriptions"), [], url);
     const cursor = toPosition(2_000, 0);
-    const rows = subscriptions.map((one, number) => ({ ...one, cursor, skipped: [letterOf(number, cursor)] }));
+    const rows = subscriptions.map((one, number) => {
+      const few = number <= 500 ? 1 : 0;
+      return { ...one, cursor, skipped: lettersOf(number, number === 0 ? 1_000 : few) };
+    });
     expect(await store.saveProgress(rows)).toEqual([]);
     const statements = await server.query("select rows from statements order by number", [], url);
-    expect(statements).toEqual([{ rows: "1000" }, { rows: "1" }]);
-    expect(await server.query("select count(*) from dead_letters", [], url)).toEqual([{ count: "1001" }]);
+    expect(statements).toEqual([{ rows: "1" }, { rows: "500" }, { rows: "1000" }, { rows: "1" }]);
+    expect(await server.query("select count(*) from dead_letters", [], url)).toEqual([{ count: "1500" }]);
     expect(new Set((await store.listSubscriptions()).map(({ cursor }) => cursor))).toEqual(new Set([cursor]));
   });
 
@@ -191,6 +195,10 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
     });
   });
 });
+
+function lettersOf(number: number, count: number): readonly DeadLetter[] {
+  return Array.from({ length: count }, (_, block) => letterOf(number, toPosition(1_000 + block, 0)));
+}
 
 /** Records the number of rows that each statement updates. */
 const recordStatements = (table: string): string => `

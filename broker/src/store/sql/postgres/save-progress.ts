@@ -1,11 +1,12 @@
 import { type Kysely, sql } from "kysely";
-import { chunksOf } from "../../../lib/chunks.ts";
+import { groupBy } from "../../../lib/group-by.ts";
 import type { DeadLetterTable } from "../subscriptions/dead-letter-table.ts";
 import type { ProgressRow, Schema } from "../schema.ts";
 
 /**
- * Maximum number of rows that one statement writes, at about 0.1 ms each. After an outage, the rows of all of a node's subscriptions wait. The server would
- * end one statement for all of them each time, since it takes too long, and no progress would be written any more.
+ * Maximum number of rows that one statement writes, of subscriptions and dead letters together, at about 0.1 ms each. A subscription's row and its letters stay
+ * together even if they are more. After an outage, the rows of all of a node's subscriptions wait. The server would end one statement for all of them each
+ * time, since it takes too long, and no progress would be written any more.
  */
 const rowsPerStatementMax = 1_000;
 
@@ -42,12 +43,31 @@ interface Saving {
 async function save(database: Kysely<Schema>, { rows, letters, isPatient }: Saving) {
   const left: UnlockedRow[] = [];
   const ordered = rows.toSorted((one, other) => (one.id < other.id ? -1 : 1));
-  for (const page of chunksOf(ordered, rowsPerStatementMax)) {
-    const ids = new Set(page.map(({ id }) => id));
-    const own = letters.filter(({ subscription_id: id }) => ids.has(id));
-    left.push(...(await progressQuery(toColumns(page), { letters: own, isPatient }).execute(database)).rows);
+  for (const page of pagesOf(ordered, letters)) {
+    const query = progressQuery(toColumns(page.rows), { letters: page.letters, isPatient });
+    left.push(...(await query.execute(database)).rows);
   }
   return left;
+}
+
+/** Each row with its letters: the cursor must not pass an event without them. */
+function* pagesOf(
+  rows: readonly ProgressRow[],
+  letters: readonly DeadLetterTable[],
+): Iterable<Pick<Saving, "rows" | "letters">> {
+  const lettersOf = groupBy(letters, ({ subscription_id: id }) => id);
+  let page: { readonly rows: ProgressRow[]; readonly letters: DeadLetterTable[] } = { rows: [], letters: [] };
+  for (const row of rows) {
+    const own = lettersOf.get(row.id) ?? [];
+    const size = page.rows.length + page.letters.length;
+    if (size > 0 && size + 1 + own.length > rowsPerStatementMax) {
+      yield page;
+      page = { rows: [], letters: [] };
+    }
+    page.rows.push(row);
+    page.letters.push(...own);
+  }
+  if (page.rows.length > 0) yield page;
 }
 
 function toColumns(rows: readonly ProgressRow[]): ProgressColumns {
