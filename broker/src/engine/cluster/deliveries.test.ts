@@ -163,6 +163,21 @@ it("stop waits for a hanging read of rows only until its deadline", async () => 
   reads.release();
 });
 
+it("a stopping node begins no further release of subscriptions after its deadline", async () => {
+  await start(1);
+  const { store, coordinator } = cluster.shared;
+  const [owner] = cluster.node(0).ids;
+  for (let index = 0; index <= 2 * ownedPageMax; index += 1) await store.insertSubscription(rowOf(index, owner), 0);
+  await cluster.clock.advance(2 * defaultEngineLimits.ownedPollMs);
+  let calls = 0;
+  coordinator.release = () => {
+    calls += 1;
+    return new Promise(() => {});
+  };
+  await cluster.run(cluster.node(0).broker.stop(1_000));
+  expect(calls).toBe(1);
+});
+
 it("a late read under an ended membership does not touch workers of the next membership", async () => {
   await start(1);
   const { store, coordinator } = cluster.shared;

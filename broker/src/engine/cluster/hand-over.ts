@@ -38,7 +38,9 @@ export class HandOver {
     keys: readonly SubscriptionKey[],
     { graceMs, signal }: { readonly graceMs: number; readonly signal: AbortSignal },
   ): Promise<void> {
-    await this.#end(keys, graceMs, (ended) => untilAborted(this.#release(ended), signal));
+    await this.#end(keys, graceMs, async (ended) => {
+      if (!signal.aborted) await untilAborted(this.#release(ended), signal);
+    });
   }
 
   /** Ends workers, and passes on each subscription once its worker has ended: other nodes take it over while slower workers still end. */
