@@ -1,6 +1,8 @@
+import { setImmediate as turn } from "node:timers/promises";
 import { Signer, signTransaction } from "@stele/eth/node";
 import { expect, test } from "vitest";
 import { defaultGroupId } from "../../../domain/group-id.ts";
+import { createDeferred } from "../../../lib/deferred.ts";
 import { silentLogger } from "../../../lib/logger.ts";
 import type { JournalEntry } from "../../../ports/journal.ts";
 import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
@@ -51,6 +53,26 @@ test("repairs a damaged entry, and keeps changes made to other entries meanwhile
     [4, 2],
     [5, 1],
   ]);
+});
+
+test("is idle once a change is written that was made during the wait", async () => {
+  const journal = new TestJournal();
+  const begun = createDeferred<void>();
+  const record = journal.recordTransactions.bind(journal);
+  journal.recordTransactions = async (entries) => {
+    begun.resolve();
+    await turn();
+    await record(entries);
+  };
+  const writer = createWriter(journal);
+  const first = writer.record({ nonce: 3, variants: [sign(3)] });
+  const idle = writer.idle();
+  await begun.promise;
+  const second = writer.record({ nonce: 3, variants: [sign(3, 2n), sign(3)] });
+  await idle;
+  const [kept] = await journal.listTransactions(defaultGroupId, sender);
+  expect(kept?.variants).toHaveLength(2);
+  await Promise.all([first, second]);
 });
 
 function away(): Promise<never> {

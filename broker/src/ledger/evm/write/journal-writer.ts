@@ -59,7 +59,7 @@ export class JournalWriter {
   /** The intact entries. Repairs the journal if it has damaged ones. */
   async list(): Promise<readonly JournalEntry[]> {
     const { journal, groupId, sender } = this.#options;
-    await this.idle();
+    await this.#newest; // Not until this is idle: busy publishers leave it no pause.
     const checked = checkEntries(await journal.listTransactions(groupId, sender));
     if (checked.damaged.length > 0) await this.#repair(checked);
     return checked.intact;
@@ -92,9 +92,12 @@ export class JournalWriter {
     );
   }
 
-  /** Resolves when the changes so far are written, or their writes have failed. */
+  /** Resolves when no change waits for a write, even one that was made meanwhile: after a stop, the journal may be closed. */
   async idle(): Promise<void> {
-    await this.#newest;
+    for (let seen: Promise<unknown> | undefined; seen !== this.#newest; ) {
+      seen = this.#newest;
+      await seen;
+    }
   }
 
   #change(change: Change): Promise<unknown> {
