@@ -16,14 +16,14 @@ import { findCodingRefusal, findEncodingRefusal, parseContentType } from "../sha
 import { checkWellFormed, decodeUtf8, isJsonObject, parseJson } from "../shared/decode-text.ts";
 import { parameterError } from "../shared/failure.ts";
 import { measureJson } from "../shared/json-shape.ts";
-import { Slice, type Slices } from "../shared/rpc/slices.ts";
+import type { Slice } from "../shared/rpc/slices.ts";
 import type { RestReader } from "./rest-reader.ts";
 
 /** CloudEvents of one request. */
 export type CloudEvents =
   | { readonly kind: "one"; readonly call: PublishCall }
   /** Published together, all or none. `read` parses them in slices of time, so that it delays no other work. @throws BrokerError 200001. */
-  | { readonly kind: "batch"; readonly read: (slices: Slices) => Promise<readonly PublishCall[]> };
+  | { readonly kind: "batch"; readonly read: (slice: Slice) => Promise<readonly PublishCall[]> };
 
 /** Begins the content types of CloudEvents in every format (HTTP protocol binding 1.0.2, section 3). */
 const typePrefix = "application/cloudevents";
@@ -76,8 +76,7 @@ function splitBatch(body: Buffer, reader: RestReader, prefix: string) {
   }
   if (reader.publishKey() !== undefined) throw parameterError("a batch of CloudEvents takes no Idempotency-Key");
   const texts = splitCloudEventBatch(decodeUtf8(body));
-  return async (slices: Slices): Promise<readonly PublishCall[]> => {
-    const slice = new Slice(slices);
+  return async (slice: Slice): Promise<readonly PublishCall[]> => {
     const calls: PublishCall[] = [];
     for (const text of texts) {
       if (slice.isOver) await slice.next();

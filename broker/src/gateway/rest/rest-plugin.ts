@@ -11,7 +11,7 @@ import { jsonType, sendFailure } from "../shared/send-failure.ts";
 import { statusOf } from "../shared/status-of.ts";
 import { addVary } from "../shared/vary.ts";
 import { prefersText } from "./accept.ts";
-import { Slices } from "../shared/rpc/slices.ts";
+import { Slice, Slices } from "../shared/rpc/slices.ts";
 import { isCloudEventRequest, readCloudEvents } from "./cloud-events.ts";
 import { readParameters, readQuery, toParameterRules } from "./request-parameters.ts";
 import { RestReader } from "./rest-reader.ts";
@@ -98,7 +98,7 @@ function createCloudEventHandler(options: Omit<RestOptions, "runner">, callers: 
           else sendText(reply.status(statuses[outcome.status]), renderSendResult(outcome));
         });
       } else {
-        const calls = await events.read(slices);
+        const calls = await events.read(new Slice(slices, caller));
         broker.submitAll(caller, calls, (outcome) => {
           if (outcome.status === "REFUSED") refuse(reply, outcome.error);
           else sendText(reply.status(statuses[outcome.status]), renderSendResults(calls, outcome));

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { anonymous } from "../../../engine/access/caller.ts";
+import { anonymous, type Caller, toOwnerId } from "../../../engine/access/caller.ts";
+import { RuleSet } from "../../../engine/access/rule-set.ts";
 import { rpcBatchRunningMax, rpcRunningMax, rpcWholeBytesMax } from "../../limits.ts";
 import { BatchRun } from "./batch-run.ts";
 import { RunningMembers } from "./running-members.ts";
@@ -75,6 +76,42 @@ it("lets each batch run only its guaranteed number of members while too many mem
   last?.ends.shift()?.();
   expect(await settled(others)).toEqual([1000, rpcBatchRunningMax, rpcRunningMax - 1000 - rpcBatchRunningMax]);
 });
+
+/** A connection of a principal; without a name, of somebody without a credential. */
+function createCaller(name?: string): Caller {
+  if (name === undefined) return { ...caller };
+  const [id, rules] = [toOwnerId(name, undefined), new RuleSet([])];
+  const principal = { kind: "known", id, tenant: undefined, rules, expiresAt: undefined, keyId: undefined } as const;
+  return { ...caller, principal };
+}
+
+/** Sends a batch of one member for each caller, at once. Returns the places of the callers in the order in which their batches started. */
+async function startOrder(callers: readonly Caller[]): Promise<readonly unknown[]> {
+  const { shared } = new World();
+  const started: unknown[] = [];
+  const answer = (member: unknown, onAnswered: (response: unknown) => void) => {
+    started.push(member);
+    onAnswered(member);
+    return undefined;
+  };
+  await Promise.all(
+    callers.map((own, place) => new BatchRun({ ...shared, caller: own, members: [place], answer }).run()),
+  );
+  return started;
+}
+
+it("lets principals take turns, however many connections each has", async () => {
+  const callers = ["greedy", "greedy", "greedy", "modest", undefined].map(createCaller);
+  expect(await startOrder(callers)).toEqual([0, 3, 4, 1, 2]);
+});
+
+it.each([undefined, "one"])(
+  "lets the connections of one principal (%s) take turns, however many batches each sends",
+  async (name) => {
+    const [many, one] = [createCaller(name), createCaller(name)];
+    expect(await startOrder([many, many, many, one])).toEqual([0, 3, 1, 2]);
+  },
+);
 
 const numbers = Array.from({ length: 600 }, (_, index) => index);
 

@@ -39,7 +39,7 @@ export class BatchRun<Response> {
 
   async run(): Promise<readonly Response[]> {
     const { members, slices, caller } = this.#options;
-    const slice = new Slice(slices);
+    const slice = new Slice(slices, caller);
     for (const index of members.keys()) {
       if (slice.isOver) await slice.next();
       while (!this.#hasRoom) await this.#untilEnded();

@@ -1,24 +1,39 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { rpcSliceMs } from "../../limits.ts";
+import { FairQueue, type QueuedCaller } from "../fair-queue.ts";
 
-/** Divides the event loop among batches: in each turn of the loop one batch starts members, for a bounded time. */
+/** Divides the event loop among batches: in each turn of the loop one batch starts members, for a bounded time. The others wait in a {@link FairQueue}. */
 export class Slices {
-  #last: Promise<void> = Promise.resolve();
+  readonly #waiting = new FairQueue<() => void>();
+  #isScheduled = false;
 
-  /** Resolves when the caller may start members. */
-  next(): Promise<void> {
-    this.#last = this.#last.then(() => nextTurn());
-    return this.#last;
+  /** Resolves when a batch of the caller may start members. */
+  next(caller: QueuedCaller): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.add(caller, resolve);
+      this.#schedule();
+    });
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#waiting.isEmpty) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      this.#waiting.take()?.();
+      this.#schedule();
+    });
   }
 }
 
 /** The slice of one batch. */
 export class Slice {
   readonly #slices: Slices;
+  readonly #caller: QueuedCaller;
   #endsAt = 0;
 
-  constructor(slices: Slices) {
+  constructor(slices: Slices, caller: QueuedCaller) {
     this.#slices = slices;
+    this.#caller = caller;
   }
 
   /** Whether the next member has to wait for another slice. */
@@ -28,7 +43,7 @@ export class Slice {
 
   /** Resolves when the next slice begins. */
   async next(): Promise<void> {
-    await this.#slices.next();
+    await this.#slices.next(this.#caller);
     this.#endsAt = performance.now() + rpcSliceMs;
   }
 }
