@@ -6,6 +6,7 @@ import { parseSubscriptionId } from "../../domain/subscription.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import { Cancellation } from "../../lib/cancellation.ts";
 import { pause, type Timer } from "../../lib/pause.ts";
+import type { Pauses } from "../../lib/time-slices.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { FilterChange, SessionStore, StoredFilter } from "../../ports/session-store.ts";
 import type { Access } from "../access/access.ts";
@@ -14,6 +15,7 @@ import type { IndexHead } from "../../ports/store.ts";
 import type { Group } from "../group.ts";
 import { indexedUpTo } from "../index-progress.ts";
 import type { Session } from "./session.ts";
+import { checkEach } from "./session-slices.ts";
 import { StoreTurns } from "./stored/store-turns.ts";
 
 export interface SessionFiltersParts {
@@ -21,6 +23,7 @@ export interface SessionFiltersParts {
   readonly randomness: Randomness;
   readonly clock: Timer;
   readonly access: Access;
+  readonly slices: Pauses;
   readonly isShared: boolean;
   /** Reads a session again, after the store has refused to write it. */
   readonly onRefused: (session: Session) => Promise<void>;
@@ -60,10 +63,13 @@ export class SessionFilters {
     sessionFilters: readonly SessionFilter[],
   ): Promise<readonly (boolean | BrokerError)[]> {
     const { session, group, caller } = at;
-    const answers = sessionFilters.map(
-      (sessionFilter) => this.#refusalOf(sessionFilter, { group, caller }) ?? !session.hasFilter(sessionFilter.filter),
-    );
-    const accepted = sessionFilters.filter((_, index) => !(answers[index] instanceof BrokerError));
+    const refusals: (BrokerError | undefined)[] = [];
+    await checkEach(sessionFilters, { caller, slices: this.#parts.slices }, (sessionFilter) => {
+      refusals.push(this.#refusalOf(sessionFilter, { group, caller }));
+    });
+    // In one turn from here until the change begins: unSubscribe may have removed filters meanwhile.
+    const answers = sessionFilters.map(({ filter }, index) => refusals[index] ?? !session.hasFilter(filter));
+    const accepted = sessionFilters.filter((_, index) => refusals[index] === undefined);
     // One packet may name a filter twice: the last one counts.
     const byText = new Map(accepted.map((sessionFilter) => [sessionFilter.filter, sessionFilter]));
     const seen = new Set<TopicFilter>();

@@ -4,6 +4,7 @@ import { sessionFiltersMax } from "../../domain/session-filter.ts";
 import { parseOwnFilter } from "../../domain/shared-filter.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
+import type { Pauses } from "../../lib/time-slices.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { SessionWithFilters, StoredFilter } from "../../ports/session-store.ts";
 import type { Store } from "../../ports/store.ts";
@@ -13,6 +14,7 @@ import type { AttachRequest, StreamRequest } from "../broker.ts";
 import type { Group } from "../group.ts";
 import type { Session } from "./session.ts";
 import type { FindStart } from "./session-parts.ts";
+import { checkEach } from "./session-slices.ts";
 import { StoreTurns } from "./stored/store-turns.ts";
 
 export interface StreamsParts {
@@ -20,6 +22,7 @@ export interface StreamsParts {
   readonly findStart: FindStart;
   readonly randomness: Randomness;
   readonly access: Access;
+  readonly slices: Pauses;
 }
 
 /** A checked request for a stream. */
@@ -67,8 +70,10 @@ export class Streams {
     if (filters.length > sessionFiltersMax) {
       throw new BrokerError("parameterInvalid", { details: `${filters.length} filters, at most ${sessionFiltersMax}` });
     }
-    const { access } = this.#parts;
-    for (const topic of filters) access.authorize(caller, "subscribe", { groupId: group.id, topic });
+    const { access, slices } = this.#parts;
+    await checkEach(filters, { caller, slices }, (topic) => {
+      access.authorize(caller, "subscribe", { groupId: group.id, topic });
+    });
     const id = access.parseSubscriptionId(caller, key);
     const found = await this.#turns.run(group.id, () => this.#findKnown(id), caller.signal);
     if (found === undefined) throw new BrokerError("busy", { details: "the connection has ended" });

@@ -1,0 +1,82 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { parseTopicFilter } from "../../domain/topic-filter.ts";
+import type { Caller } from "../access/caller.ts";
+import { allowAll, type Policy } from "../access/policy.ts";
+import type { Attachment, StreamRequest } from "../broker.ts";
+import { testCaller } from "../testing/as-caller.ts";
+import { RecordingPeer } from "../testing/recording-peer.ts";
+import { TestEngine } from "../testing/test-engine.ts";
+
+const texts = Array.from({ length: 100 }, (_, index) => `a/${index}`);
+const how = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+const filters = texts.map((text) => ({ ...how, filter: parseTopicFilter(text) }));
+
+/** Each check of a right to subscribe takes 1 ms. */
+let engine: TestEngine;
+/** The number of checks in each turn of the event loop. */
+let turns: number[];
+let onCheck: () => void;
+
+beforeEach(async () => {
+  [turns, onCheck] = [[0], () => {}];
+  let checks = 0;
+  const allows: Policy["allows"] = (_caller, action) => {
+    if (action !== "subscribe") return true;
+    checks += 1;
+    turns.push((turns.pop() ?? 0) + 1);
+    onCheck();
+    return true;
+  };
+  engine = await TestEngine.start({ policy: { ...allowAll, allows } });
+  const monotonic = engine.clock.monotonic.bind(engine.clock);
+  engine.clock.monotonic = () => monotonic() + checks;
+  engine.clock.soon = (action) => {
+    setImmediate(() => {
+      turns.push(0);
+      action();
+    });
+  };
+});
+afterEach(() => engine.stop());
+
+/** Attaches a session that outlasts its connection. */
+function attach(caller: Caller = testCaller, stream?: StreamRequest): Promise<Attachment> {
+  const [protocol, key] = [stream === undefined ? "MQTT" : "STOMP", "5e1e0000-0000-4000-8000-00000000000a"] as const;
+  const request = { groupId: undefined, protocol, key, isClean: false, windowMax: 10, stream } as const;
+  const rest = { will: undefined, expiryMs: 60_000, onConnected: () => {} };
+  return engine.running.calls.attach(caller, { ...request, ...rest }, new RecordingPeer());
+}
+
+it("checks the rights to many filters of one subscribe in slices, and adds all filters in one turn", async () => {
+  const counts: number[] = [];
+  const { session, subscribe } = await attach();
+  onCheck = () => void counts.push(session.filterCount);
+  expect(await subscribe(filters)).toEqual(filters.map(() => true));
+  expect(counts).toEqual(filters.map(() => 0));
+  expect(session.filterCount).toBe(filters.length);
+  expect(Math.max(...turns)).toBeLessThan(10);
+});
+
+it("checks the rights to many filters of a stream in slices", async () => {
+  const { session } = await attach(testCaller, { filters: texts, acknowledges: true, offset: undefined });
+  expect(session.filterCount).toBe(texts.length);
+  expect(Math.max(...turns)).toBeLessThan(10);
+});
+
+it.each<[string, (attachment: Attachment) => unknown]>([
+  ["ends", ({ detach }) => detach({ expiryMs: 60_000, isRegular: true })],
+  ["is replaced", () => attach()],
+])("checks no further filter, and adds none, if the connection %s between two slices", async (_, leave) => {
+  const left = new AbortController();
+  const attachment = await attach({ ...testCaller, signal: left.signal });
+  let checks = 0;
+  onCheck = () => {
+    if ((checks += 1) !== 20) return;
+    left.abort(); // as a gateway does
+    void leave(attachment);
+  };
+  await expect(attachment.subscribe(filters)).rejects.toMatchObject({ code: 200_300 });
+  expect(checks).toBe(20);
+  const { isPresent, session } = await attach();
+  expect([isPresent, session.filterCount]).toEqual([true, 0]);
+});
