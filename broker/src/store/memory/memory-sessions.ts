@@ -43,6 +43,8 @@ export class MemorySessions implements SessionStore, ShareStore {
   readonly #options: MemorySessionsOptions;
   readonly #kept = new Map<SessionId, Kept>();
   readonly #idsByName = new Map<string, SessionId>();
+  /** The session of each filter: many calls name a filter, and there may be tens of thousands of sessions. */
+  readonly #idsByFilter = new Map<SubscriptionId, SessionId>();
   readonly #times = new Map<GroupId, number>();
   readonly #shares = new MemoryShares({
     epochOf: (id) => this.epochOf(id),
@@ -111,7 +113,8 @@ export class MemorySessions implements SessionStore, ShareStore {
     if (isPlaced && this.#options.generationOf(kept.session.groupId) !== generation) return "rolled-back";
     const left = replacesAll ? kept.filters.map(({ filter }) => filter) : removed;
     const gone = new Set([...left, ...put.map(({ filter }) => filter)]);
-    kept.filters = [...kept.filters.filter(({ filter }) => !gone.has(filter)), ...put].toSorted(byFilterId);
+    const filters = [...kept.filters.filter(({ filter }) => !gone.has(filter)), ...put];
+    this.#setFilters(kept, filters.toSorted(byFilterId));
     this.#shares.join(kept.session.groupId, put);
     this.#shares.leave(kept.session.groupId, left);
     return "saved";
@@ -175,14 +178,17 @@ export class MemorySessions implements SessionStore, ShareStore {
   }
 
   async findFilterOwner(id: SubscriptionId): Promise<SessionWithFilters | undefined> {
-    return [...this.#kept.values()].find(({ filters }) => filters.some((filter) => filter.id === id));
+    return this.#findWithFilter(id);
   }
 
   async removeSessionFilter(id: SubscriptionId): Promise<boolean> {
-    const kept = [...this.#kept.values()].find(({ filters }) => filters.some((filter) => filter.id === id));
+    const kept = this.#findWithFilter(id);
     if (kept === undefined) return false;
     const removed = kept.filters.filter((filter) => filter.id === id).map(({ filter }) => filter);
-    kept.filters = kept.filters.filter((filter) => filter.id !== id);
+    this.#setFilters(
+      kept,
+      kept.filters.filter((filter) => filter.id !== id),
+    );
     this.#shares.leave(kept.session.groupId, removed);
     this.#shares.keep(kept.session, kept.session.epoch + 1);
     kept.session = { ...kept.session, epoch: kept.session.epoch + 1 };
@@ -285,11 +291,24 @@ export class MemorySessions implements SessionStore, ShareStore {
     const kept = this.#kept.get(id);
     if (kept === undefined) return false;
     const { session, filters } = kept;
+    const texts = filters.map(({ filter }) => filter);
+    this.#setFilters(kept, []);
     this.#kept.delete(id);
     this.#idsByName.delete(nameOf(session));
-    const texts = filters.map(({ filter }) => filter);
     this.#shares.leave(session.groupId, texts);
     return true;
+  }
+
+  #findWithFilter(id: SubscriptionId): Kept | undefined {
+    const sessionId = this.#idsByFilter.get(id);
+    return sessionId && this.#kept.get(sessionId);
+  }
+
+  #setFilters(kept: Kept, filters: readonly StoredFilter[]): void {
+    const { id: sessionId } = kept.session;
+    for (const { id } of kept.filters) if (this.#idsByFilter.get(id) === sessionId) this.#idsByFilter.delete(id);
+    for (const { id } of filters) this.#idsByFilter.set(id, sessionId);
+    kept.filters = filters;
   }
 
   #find({ id, epoch }: SessionKey): Kept | undefined {
