@@ -80,10 +80,17 @@ export function testPublishKeys(name: string, create: () => Promise<PublishKeySt
       const rows = [1, 2, 3].map((number) => keyRowOf(number, { scope: "many" }));
       await keys.recordPublishKeys([...rows, keyRowOf(4, { scope: "few" })]);
       await keys.recordPublishKeys([keyRowOf(5, { scope: "many", groupId: otherGroup })]);
-      expect(await keys.countPublishKeys(group, 2)).toEqual({ total: 4, byScope: new Map([["many", 3]]) });
+      expect(await keys.countPublishKeys(group, 2)).toEqual({ total: 4, byAccount: new Map([["many", 3]]) });
       await keys.dropPublishKeys(group, "many");
-      expect(await keys.countPublishKeys(group, 1)).toEqual({ total: 1, byScope: new Map([["few", 1]]) });
+      expect(await keys.countPublishKeys(group, 1)).toEqual({ total: 1, byAccount: new Map([["few", 1]]) });
       expect(await countOf(otherGroup)).toBe(1);
+    });
+
+    it("counts the keys of a tenant, however few each of its principals has", async () => {
+      const principals = ["acme/shop", "acme_x", "acmes", "acme/till", "acme/u", "acme/u", "globex/shop", "acme"];
+      await keys.recordPublishKeys(principals.map((name, index) => keyRowOf(index, { scope: `principal ${name}` })));
+      const byAccount = new Map([["principal acme/", 4]]);
+      expect(await keys.countPublishKeys(group, 3)).toEqual({ total: 8, byAccount });
     });
 
     it("counts tens of thousands of keys, also of a scope", async () => {
@@ -94,11 +101,11 @@ export function testPublishKeys(name: string, create: () => Promise<PublishKeySt
       ];
       const rows = scopes.map((scope, index) => keyRowOf(index, { scope }));
       await keys.recordPublishKeys(rows);
-      const byScope = new Map([
+      const byAccount = new Map([
         ["a", 20],
         ["b", 19_990],
       ]);
-      expect(await keys.countPublishKeys(group, 10)).toEqual({ total: 20_015, byScope });
+      expect(await keys.countPublishKeys(group, 10)).toEqual({ total: 20_015, byAccount });
     });
 
     it("keeps equal keys of different groups and scopes apart", async () => {

@@ -1,5 +1,6 @@
 import type { GroupId } from "../domain/group-id.ts";
 import type { Position } from "../domain/position.ts";
+import { tenantOf } from "../domain/quota.ts";
 import type { TopicName } from "../domain/topic-name.ts";
 import type { SessionKey } from "./session-store.ts";
 
@@ -49,7 +50,8 @@ export type HeldKey = Pick<PublishKeyRow, "groupId" | "scope" | "key" | "token" 
 /** How many keys a group has. */
 export interface KeyCounts {
   readonly total: number;
-  readonly byScope: ReadonlyMap<string, number>;
+  /** By scope, and by shared account. */
+  readonly byAccount: ReadonlyMap<string, number>;
 }
 
 /** A key whose stored row is damaged. */
@@ -84,10 +86,16 @@ export interface PublishKeys {
   releasePublishKeys(rows: readonly HeldKey[]): Promise<readonly FencedKey[]>;
   /** Removes the oldest rows of a group, recorded before `before`; at most `atMost`. Returns how many. */
   expirePublishKeys(groupId: GroupId, page: { readonly before: number; readonly atMost: number }): Promise<number>;
-  /** Number of rows of a group, in all and in each scope that has at least `scopeMin` rows. Reads one index entry for each row. */
-  countPublishKeys(groupId: GroupId, scopeMin: number): Promise<KeyCounts>;
+  /** Number of rows of a group, in all and in each scope and shared account that has at least `countMin` rows. Reads one index entry for each row. */
+  countPublishKeys(groupId: GroupId, countMin: number): Promise<KeyCounts>;
   /** Removes every row of a scope, for a producer that repeats no publish any more. */
   dropPublishKeys(groupId: GroupId, scope: string): Promise<void>;
+}
+
+/** The account that a scope shares with others: that of its tenant, such as `principal acme/`. Undefined if it has none. No scope has such a name. */
+export function sharedAccountOf(scope: string): string | undefined {
+  const tenant = tenantOf(scope);
+  return tenant === undefined ? undefined : `${tenant}/`;
 }
 
 export function toFencedKey({ groupId, scope, key }: PublishKey): FencedKey {

@@ -18,7 +18,7 @@ it("lets others run between two pages of expired keys", async () => {
     },
     countPublishKeys: async () => {
       ended.resolve();
-      return { total: 0, byScope: new Map<string, number>() };
+      return { total: 0, byAccount: new Map<string, number>() };
     },
     dropPublishKeys: async (): Promise<void> => {},
   };

@@ -3,7 +3,7 @@ import type { GroupId } from "../../domain/group-id.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { PublishKeys } from "../../ports/publish-keys.ts";
+import { type PublishKeys, sharedAccountOf } from "../../ports/publish-keys.ts";
 import type { EngineLimits } from "../limits.ts";
 
 /** Wait between two rounds, in milliseconds. A round removes the expired keys and counts the others. */
@@ -30,8 +30,8 @@ export interface KeyJanitorOptions {
   >;
 }
 
-/** Minimum number of keys of a scope that the store reports, unless a limit is lower. So many small scopes take no memory. */
-const scopeCountMin = 16;
+/** Minimum number of keys of a scope or tenant that the store reports, unless a limit is lower. So many small ones take no memory. */
+const accountCountMin = 16;
 
 /** Extra keys for wills, as a fraction of the group's limit. Callers may have reached the limit, and nobody publishes a refused will again. */
 const willKeysFraction = 0.1;
@@ -43,13 +43,13 @@ export interface KeyScope {
   readonly isOfWill?: boolean;
 }
 
-/** Removes the expired publish keys of a group, and estimates how many there are, in all and per account. */
+/** Removes the expired publish keys of a group, and estimates how many there are: in all, of each scope, and of each tenant. */
 export class KeyJanitor {
   readonly #options: KeyJanitorOptions;
   readonly #trouble: ReportedTrouble;
   #count = 0;
   #time: number | undefined;
-  readonly #byAccount = new Map<string, number>();
+  #byAccount = new Map<string, number>();
   #running: Promise<void> | undefined;
   #cancel = (): void => {};
   #isStopped = false;
@@ -59,16 +59,13 @@ export class KeyJanitor {
     this.#trouble = new ReportedTrouble(options.logger, "expired publish keys not removed, trying again");
   }
 
-  /** The error for a new key if its account or the group has too many keys, by the estimate; undefined if the key may be recorded. */
+  /** The error for a new key if its scope, its tenant or the group has too many keys, by the estimate; undefined if the key may be recorded. */
   refusalOf({ scope, isOfSession, isOfWill = false }: KeyScope): BrokerError | undefined {
     const { publishKeysMax, publishKeysPerCallerMax, publishKeysPerSessionMax } = this.#options.limits;
     const ownMax = isOfSession ? publishKeysPerSessionMax : publishKeysPerCallerMax;
-    const account = accountOf(scope);
-    if ((this.#byAccount.get(account) ?? 0) >= ownMax) {
-      const caller = account === scope ? "this caller" : "the tenant of this caller";
-      const whose = isOfSession ? "this session" : caller;
-      return new BrokerError("overQuota", { details: `${whose} has the maximum of ${ownMax} publish keys` });
-    }
+    if (this.#countOf(scope) >= ownMax) return tooMany(isOfSession ? "this session" : "this caller", ownMax);
+    if (this.#countOf(sharedAccountOf(scope)) >= publishKeysPerCallerMax)
+      return tooMany("the tenant of this caller", publishKeysPerCallerMax);
     if (this.#count < publishKeysMax * (isOfWill ? 1 + willKeysFraction : 1)) return undefined;
     return new BrokerError("overQuota", { details: "the group has too many publish keys" });
   }
@@ -76,10 +73,12 @@ export class KeyJanitor {
   /** Adds `count` keys of a scope to the estimate, or removes them if `count` is negative. */
   adjustCount(scope: string, count: number): void {
     this.#count += count;
-    const account = accountOf(scope);
-    const left = (this.#byAccount.get(account) ?? 0) + count;
-    if (left > 0) this.#byAccount.set(account, left);
-    else this.#byAccount.delete(account);
+    for (const account of [scope, sharedAccountOf(scope)]) {
+      if (account === undefined) continue;
+      const left = this.#countOf(account) + count;
+      if (left > 0) this.#byAccount.set(account, left);
+      else this.#byAccount.delete(account);
+    }
   }
 
   /** Whether the group has keys, by the estimate. */
@@ -96,7 +95,7 @@ export class KeyJanitor {
   /** Removes the keys of a session that has ended. Never rejects: if the store fails, the keys expire later. */
   async drop(scope: string): Promise<void> {
     const { keys, groupId, logger } = this.#options;
-    this.adjustCount(scope, -(this.#byAccount.get(scope) ?? 0)); // A session is an account of its own.
+    this.adjustCount(scope, -this.#countOf(scope));
     try {
       await keys.dropPublishKeys(groupId, scope);
     } catch (error) {
@@ -141,15 +140,17 @@ export class KeyJanitor {
     }
     if (this.#isStopped) return;
     const { publishKeysPerCallerMax, publishKeysPerSessionMax } = limits;
-    const scopeMin = Math.min(scopeCountMin, publishKeysPerCallerMax, publishKeysPerSessionMax);
-    const { total, byScope } = await keys.countPublishKeys(groupId, scopeMin);
-    this.#byAccount.clear();
-    for (const [scope, count] of byScope) this.adjustCount(scope, count);
+    const countMin = Math.min(accountCountMin, publishKeysPerCallerMax, publishKeysPerSessionMax);
+    const { total, byAccount } = await keys.countPublishKeys(groupId, countMin);
+    this.#byAccount = new Map(byAccount);
     this.#count = total;
+  }
+
+  #countOf(account: string | undefined): number {
+    return (account !== undefined && this.#byAccount.get(account)) || 0;
   }
 }
 
-/** Whose keys share a limit: the principals of a tenant, or the scope alone. Only the scope of a tenant's principal, `principal acme/shop`, has a slash. */
-function accountOf(scope: string): string {
-  return scope.slice(0, scope.indexOf("/") + 1) || scope;
+function tooMany(whose: string, max: number): BrokerError {
+  return new BrokerError("overQuota", { details: `${whose} has the maximum of ${max} publish keys` });
 }

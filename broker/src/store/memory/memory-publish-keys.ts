@@ -8,6 +8,7 @@ import {
   type PublishKey,
   type PublishKeyRow,
   type PublishKeys,
+  sharedAccountOf,
   toFencedKey,
 } from "../../ports/publish-keys.ts";
 import type { SessionId } from "../../ports/session-store.ts";
@@ -74,13 +75,19 @@ export abstract class MemoryPublishKeys implements PublishKeys {
     return removed;
   }
 
-  async countPublishKeys(groupId: GroupId, scopeMin: number): Promise<KeyCounts> {
-    const scopes = [...this.#scopes.values()].filter((one) => one.groupId === groupId);
-    const large = scopes.filter(({ ids }) => ids.size >= scopeMin);
-    return {
-      total: scopes.reduce((sum, { ids }) => sum + ids.size, 0),
-      byScope: new Map(large.map(({ scope, ids }) => [scope, ids.size])),
-    };
+  async countPublishKeys(groupId: GroupId, countMin: number): Promise<KeyCounts> {
+    const byAccount = new Map<string, number>();
+    const shared = new Map<string, number>();
+    let total = 0;
+    for (const { groupId: group, scope, ids } of this.#scopes.values()) {
+      if (group !== groupId) continue;
+      total += ids.size;
+      if (ids.size >= countMin) byAccount.set(scope, ids.size);
+      const account = sharedAccountOf(scope);
+      if (account !== undefined) shared.set(account, (shared.get(account) ?? 0) + ids.size);
+    }
+    for (const [account, count] of shared) if (count >= countMin) byAccount.set(account, count);
+    return { total, byAccount };
   }
 
   async dropPublishKeys(groupId: GroupId, scope: string): Promise<void> {

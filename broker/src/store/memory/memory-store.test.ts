@@ -48,7 +48,7 @@ it("expires thousands of keys, page by page, in little more time than it takes t
   const expireMs = await timeOf(async () => {
     for (let removed = 20; removed === 20; ) removed = await store.expirePublishKeys(group, page);
   });
-  expect(await store.countPublishKeys(group, 1)).toEqual({ total: 0, byScope: new Map() });
+  expect(await store.countPublishKeys(group, 1)).toEqual({ total: 0, byAccount: new Map() });
   expect(expireMs / recordMs).toBeLessThan(10); // If each page goes through all rows, about 30.
 });
 

@@ -210,7 +210,7 @@ function passedThrough(store: Store): Omit<Store, Sealed> {
     movePublishKey: (row, sender) => store.movePublishKey(row, sender),
     releasePublishKeys: (rows) => store.releasePublishKeys(rows),
     expirePublishKeys: (groupId, page) => store.expirePublishKeys(groupId, page),
-    countPublishKeys: (groupId, scopeMin) => store.countPublishKeys(groupId, scopeMin),
+    countPublishKeys: (groupId, countMin) => store.countPublishKeys(groupId, countMin),
     dropPublishKeys: (groupId, scope) => store.dropPublishKeys(groupId, scope),
   };
 }

@@ -13,6 +13,7 @@ import {
   type PublishKeyRow,
   type PublishKeys,
   type TakenKey,
+  sharedAccountOf,
   toFencedKey,
 } from "../../ports/publish-keys.ts";
 import { pagesOf } from "./pages.ts";
@@ -102,8 +103,9 @@ export class SqlPublishKeys implements PublishKeys {
   }
 
   /** Counts page by page: SQLite would take a third of a second for a million rows, and block the event loop for that time. */
-  async countPublishKeys(groupId: GroupId, scopeMin: number): Promise<KeyCounts> {
-    const byScope = new Map<string, number>();
+  async countPublishKeys(groupId: GroupId, countMin: number): Promise<KeyCounts> {
+    const byAccount = new Map<string, number>();
+    const shared = new Map<string, number>(); // A tenant's scopes need not follow one another: the database decides how it compares their slash.
     let total = 0;
     let last: CountedScope | undefined;
     for (let isMore = true; isMore; ) {
@@ -111,12 +113,15 @@ export class SqlPublishKeys implements PublishKeys {
       const totalBefore = total;
       for (const { scope, count, key } of page) {
         last = { scope, key, count: count + (last?.scope === scope ? last.count : 0) };
-        if (last.count >= scopeMin) byScope.set(scope, last.count);
+        if (last.count >= countMin) byAccount.set(scope, last.count);
+        const account = sharedAccountOf(scope);
+        if (account !== undefined) shared.set(account, (shared.get(account) ?? 0) + count);
         total += count;
       }
       isMore = total - totalBefore === countedPerPageMax;
     }
-    return { total, byScope };
+    for (const [account, count] of shared) if (count >= countMin) byAccount.set(account, count);
+    return { total, byAccount };
   }
 
   async dropPublishKeys(groupId: GroupId, scope: string): Promise<void> {

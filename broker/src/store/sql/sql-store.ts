@@ -379,8 +379,8 @@ export class SqlStore implements Store, Journal, GroupRecords {
     return this.#opened().publishKeys.expirePublishKeys(groupId, page);
   }
 
-  async countPublishKeys(groupId: GroupId, scopeMin: number): Promise<KeyCounts> {
-    return this.#opened().publishKeys.countPublishKeys(groupId, scopeMin);
+  async countPublishKeys(groupId: GroupId, countMin: number): Promise<KeyCounts> {
+    return this.#opened().publishKeys.countPublishKeys(groupId, countMin);
   }
 
   async dropPublishKeys(groupId: GroupId, scope: string): Promise<void> {
