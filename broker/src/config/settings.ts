@@ -223,7 +223,7 @@ export const settings = {
   publishKeysMax: integer({
     section: "Publishing",
     description:
-      "Keys of publishes that a group remembers, at most half of them of one caller; further publishes with a new key get error 200301. All callers of a tenant count as one; so do all callers without `access`. Each key takes up to 1.5 KiB of disk.",
+      "Keys of publishes that a group remembers, at most half of them of one caller; further publishes with a new key get error 200301. All callers of a tenant count as one; so do all callers without `access`, and all stored MQTT sessions. Each key takes up to 1.5 KiB of disk.",
     default: 1_000_000,
     unit: "keys",
     min: 1_000,

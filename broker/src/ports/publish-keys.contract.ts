@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type GroupId, parseGroupId } from "../domain/group-id.ts";
 import { endOfBlock, positionZero } from "../domain/position.ts";
 import { parseTopicName } from "../domain/topic-name.ts";
-import { type PublishKeyRow, type PublishKeys, toFencedKey } from "./publish-keys.ts";
+import { type PublishKeyRow, type PublishKeys, sessionScopeOf, sharedAccountOf, toFencedKey } from "./publish-keys.ts";
 import { claimOf, idOf } from "./session-examples.contract.ts";
 import type { SessionKey, SessionStore } from "./session-store.ts";
 
@@ -91,6 +91,13 @@ export function testPublishKeys(name: string, create: () => Promise<PublishKeySt
       await keys.recordPublishKeys(principals.map((name, index) => keyRowOf(index, { scope: `principal ${name}` })));
       const byAccount = new Map([["principal acme/", 4]]);
       expect(await keys.countPublishKeys(group, 3)).toEqual({ total: 8, byAccount });
+    });
+
+    it("counts the keys of all sessions, however few each has", async () => {
+      const scopes = ["a", "b", "b", "c"].map(sessionScopeOf);
+      await keys.recordPublishKeys([...scopes, "sessions"].map((scope, index) => keyRowOf(index, { scope })));
+      const byAccount = new Map([[sharedAccountOf(sessionScopeOf("a")), 4]]);
+      expect(await keys.countPublishKeys(group, 3)).toEqual({ total: 5, byAccount });
     });
 
     it("counts tens of thousands of keys, also of a scope", async () => {

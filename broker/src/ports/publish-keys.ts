@@ -92,8 +92,20 @@ export interface PublishKeys {
   dropPublishKeys(groupId: GroupId, scope: string): Promise<void>;
 }
 
-/** The account that a scope shares with others: that of its tenant, such as `principal acme/`. Undefined if it has none. No scope has such a name. */
+/** Begins the scope of every session. */
+const sessionPrefix = "session ";
+
+/** The scope of a session's keys. */
+export function sessionScopeOf(sessionId: string): string {
+  return `${sessionPrefix}${sessionId}`;
+}
+
+/**
+ * The account that a scope shares with others: that of its tenant, such as `principal acme/`, or that of all sessions. Undefined if it has none. No scope has
+ * the name of such an account.
+ */
 export function sharedAccountOf(scope: string): string | undefined {
+  if (scope.startsWith(sessionPrefix)) return sessionPrefix;
   const tenant = tenantOf(scope);
   return tenant === undefined ? undefined : `${tenant}/`;
 }

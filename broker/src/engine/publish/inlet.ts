@@ -4,6 +4,7 @@ import { extensionsBytes } from "../../domain/event-rules.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
 import type { Clock } from "../../ports/clock.ts";
+import { sessionScopeOf } from "../../ports/publish-keys.ts";
 import type { OnSettled, OnTransactionSettled, PublishCall, PublishOutcome } from "../broker.ts";
 import type { ReleaseCall } from "../key-session.ts";
 import type { Group, Groups } from "../group.ts";
@@ -118,7 +119,7 @@ export class Inlet {
 
   /** Forgets the publish keys of a session that has ended, even if the group accepts no calls. Never rejects. */
   forget(groupId: string, sessionId: string): Promise<void> {
-    return this.#options.groups.getAny(groupId).keyJanitor.drop(scopeOf(sessionId));
+    return this.#options.groups.getAny(groupId).keyJanitor.drop(sessionScopeOf(sessionId));
   }
 
   /** As `Broker.submitAll` says. @throws BrokerError as {@link submit} does; 200001 for keys or several groups. */
@@ -139,7 +140,7 @@ export class Inlet {
   /** As `Broker.release` says. */
   release({ groupId, session, key }: ReleaseCall): Promise<boolean> {
     const { id, keyReleases } = this.#options.groups.get(groupId);
-    return keyReleases.release({ groupId: id, scope: scopeOf(session.id), key }, session);
+    return keyReleases.release({ groupId: id, scope: sessionScopeOf(session.id), key }, session);
   }
 
   /** As `Broker.whenRoom` says. */
@@ -226,11 +227,7 @@ function toKeyed(
   { name, payload, key }: Pick<KeyedPublish, "name" | "payload" | "key">,
   { keyScope = "" }: SubmitOptions,
 ): KeyedPublish {
-  return { name, payload, key, session, scope: session === undefined ? keyScope : scopeOf(session.id) };
-}
-
-function scopeOf(sessionId: string): string {
-  return `session ${sessionId}`;
+  return { name, payload, key, session, scope: session === undefined ? keyScope : sessionScopeOf(session.id) };
 }
 
 /** Adds a publish whose topic had to be read first. `submit` has returned, so the callback gets the error. */

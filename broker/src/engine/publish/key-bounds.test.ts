@@ -3,7 +3,7 @@ import { defaultGroupId } from "../../domain/group-id.ts";
 import { endOfBlock } from "../../domain/position.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
 import { formatKeyCredential } from "../access/credential.ts";
-import type { PublishCall, PublishResult } from "../broker.ts";
+import type { Attachment, PublishCall, PublishResult } from "../broker.ts";
 import { asCaller, type CalledBroker, testCaller } from "../testing/as-caller.ts";
 import { secret, sha256 } from "../testing/key-secret.ts";
 import { keyedCall, keyedTopic, refusal, sendKeyed } from "../testing/keyed-publish.ts";
@@ -46,6 +46,14 @@ async function startWithKeys(
   };
   for (const owner of owners) await as(owner).open(topic);
   return as;
+}
+
+async function attach(key: string): Promise<Attachment> {
+  const request = { groupId: undefined, protocol: "MQTT", key, isClean: false, windowMax: 9 } as const;
+  const rest = { will: undefined, expiryMs: 5_000, onConnected: () => {} };
+  const attached = engine.broker.attach({ ...request, ...rest }, new RecordingPeer());
+  const [attachment] = await Promise.all([attached, engine.clock.settle()]);
+  return attachment;
 }
 
 /** Records the position up to which each read of the index goes. */
@@ -142,6 +150,18 @@ describe("the limits of publish keys", () => {
     expect((await send(call("3", "text", { session: { id: "s" } }))).status).toBe("SUCCESS");
   });
 
+  it("refuses new keys of all sessions at the limit of a caller, also after they were counted, and accepts those of a will and of a caller", async () => {
+    await start({ limits: { publishKeysPerCallerMax: 2 } });
+    const sessions = [];
+    for (const key of ["a", "b", "c"]) sessions.push((await attach(key)).session.keys);
+    const [a, b, c] = sessions;
+    await send(call("1", "text", { session: a }));
+    await send(call("1", "text", { session: b }));
+    await expect(send(call("1", "text", { session: c }))).rejects.toEqual(refusal("overQuota"));
+    expect((await send(call("1", "text", { session: { id: "will" } }))).status).toBe("SUCCESS");
+    expect((await send(call("1"))).status).toBe("SUCCESS");
+  });
+
   it("counts a key once if its session releases it several times at once", async () => {
     await start({ limits: { publishKeysPerSessionMax: 3 } });
     const session = { id: "s" };
@@ -164,10 +184,7 @@ describe("the limits of publish keys", () => {
 
   it("forgets the keys of a session that has ended", async () => {
     await start();
-    const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 9 } as const;
-    const rest = { will: undefined, expiryMs: 5_000, onConnected: () => {} };
-    const attached = engine.broker.attach({ ...request, ...rest }, new RecordingPeer());
-    const [attachment] = await Promise.all([attached, engine.clock.settle()]);
+    const attachment = await attach("c");
     await send(call("1", "text", { session: attachment.session.keys }));
     expect((await engine.store.countPublishKeys(defaultGroupId, 1)).total).toBe(1);
     attachment.detach({ expiryMs: 5_000, isRegular: true });

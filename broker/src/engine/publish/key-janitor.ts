@@ -33,7 +33,7 @@ export interface KeyJanitorOptions {
 /** Minimum number of keys of a scope or tenant that the store reports, unless a limit is lower. So many small ones take no memory. */
 const accountCountMin = 16;
 
-/** Extra keys for wills, as a fraction of the group's limit. Callers may have reached the limit, and nobody publishes a refused will again. */
+/** Extra keys for wills, as a fraction of the limits of the group and of all sessions. Callers may have reached the limit, and nobody publishes a refused will again. */
 const willKeysFraction = 0.1;
 
 /** The owner of publish keys: a session, its will, or a caller without a session. */
@@ -43,7 +43,7 @@ export interface KeyScope {
   readonly isOfWill?: boolean;
 }
 
-/** Removes the expired publish keys of a group, and estimates how many there are: in all, of each scope, and of each tenant. */
+/** Removes the expired publish keys of a group, and estimates how many there are: in all, of each scope, of each tenant, and of all sessions. */
 export class KeyJanitor {
   readonly #options: KeyJanitorOptions;
   readonly #trouble: ReportedTrouble;
@@ -59,14 +59,15 @@ export class KeyJanitor {
     this.#trouble = new ReportedTrouble(options.logger, "expired publish keys not removed, trying again");
   }
 
-  /** The error for a new key if its scope, its tenant or the group has too many keys, by the estimate; undefined if the key may be recorded. */
+  /** The error for a new key if its scope, its tenant, all sessions or the group have too many keys, by the estimate; undefined if the key may be recorded. */
   refusalOf({ scope, isOfSession, isOfWill = false }: KeyScope): BrokerError | undefined {
     const { publishKeysMax, publishKeysPerCallerMax, publishKeysPerSessionMax } = this.#options.limits;
     const ownMax = isOfSession ? publishKeysPerSessionMax : publishKeysPerCallerMax;
     if (this.#countOf(scope) >= ownMax) return tooMany(isOfSession ? "this session" : "this caller", ownMax);
-    if (this.#countOf(sharedAccountOf(scope)) >= publishKeysPerCallerMax)
-      return tooMany("the tenant of this caller", publishKeysPerCallerMax);
-    if (this.#count < publishKeysMax * (isOfWill ? 1 + willKeysFraction : 1)) return undefined;
+    const willFactor = isOfWill ? 1 + willKeysFraction : 1;
+    if (this.#countOf(sharedAccountOf(scope)) >= publishKeysPerCallerMax * willFactor)
+      return tooMany(isOfSession ? "all sessions together" : "the tenant of this caller", publishKeysPerCallerMax);
+    if (this.#count < publishKeysMax * willFactor) return undefined;
     return new BrokerError("overQuota", { details: "the group has too many publish keys" });
   }
 
@@ -152,5 +153,5 @@ export class KeyJanitor {
 }
 
 function tooMany(whose: string, max: number): BrokerError {
-  return new BrokerError("overQuota", { details: `${whose} has the maximum of ${max} publish keys` });
+  return new BrokerError("overQuota", { details: `at most ${max} publish keys for ${whose}` });
 }
