@@ -1,4 +1,4 @@
-import { BrokerError, isBrokerError } from "@stele/wire";
+import { BrokerError } from "@stele/wire";
 import type { CallerRights } from "./access/caller-rights.ts";
 import type { SubscriptionId } from "../domain/subscription.ts";
 import { findReceiver } from "../domain/receiver.ts";
@@ -225,17 +225,13 @@ export class AuditedBroker implements Broker {
     return isChanged;
   }
 
-  /** Runs a call that changes the store, and audits it. A database that does not answer may still have made the change. */
   async #change<Result>(
     audited: Audited,
     task: () => Promise<Result>,
     toMore: (result: Result) => AuditSubject = () => ({}),
   ): Promise<Result> {
+    const result = await this.#ask(audited, task);
     const { caller, action, subject } = audited;
-    const result = await this.#ask(audited, task).catch((error: unknown) => {
-      if (isBrokerError(error, "storeUnreachable")) this.#trail.recordUnknown(caller, { action, error }, subject);
-      throw error;
-    });
     this.#trail.recordChange(caller, action, { ...subject, ...toMore(result) });
     return result;
   }

@@ -218,30 +218,6 @@ it("writes that the outcome of an open is unknown if it times out, even if a pub
   ]);
 });
 
-/** Makes a change of the store whose answer gets lost. */
-async function unanswered(change: Promise<unknown>): Promise<never> {
-  await change;
-  throw new BrokerError("storeUnreachable");
-}
-
-it("writes that the outcome of a subscribe or unsubscribe is unknown if the database does not answer", async () => {
-  const caller = by("client");
-  await calls.open(caller, topic);
-  const { store } = engine;
-  const [insert, remove] = [store.insertSubscription.bind(store), store.deleteSubscription.bind(store)];
-  store.insertSubscription = (...row) => unanswered(insert(...row));
-  store.deleteSubscription = (row) => unanswered(remove(row));
-  const subscriptionId = crypto.randomUUID();
-  const more = { url: "http://receiver", format: "RESTful", offset: undefined, secret: undefined } as const;
-  await expect(calls.subscribe(caller, { ...topic, ...more, subscriptionId })).rejects.toThrow();
-  await expect(calls.unSubscribe(caller, { subscriptionId })).rejects.toThrow();
-  const failed = { outcome: "failed", code: 200_207, subscriptionId, ...who };
-  expect(log.lines.slice(1)).toMatchObject([
-    { ...failed, action: "resubscribe", ...topic, receiver: "http://receiver" },
-    { ...failed, action: "unsubscribe" },
-  ]);
-});
-
 it("writes what an operator reads, except health", async () => {
   const caller = by("admin", "admin");
   calls.authorize(caller, "administer");

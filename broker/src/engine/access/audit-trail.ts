@@ -135,16 +135,6 @@ export class AuditTrail {
     this.#write({ ...toSubject(caller), action, outcome: "failed", ...subject, code, reason });
   }
 
-  /** Writes that the outcome of a change of the store is unknown; limited like refusals, since nearly all of these calls changed nothing. */
-  recordUnknown(
-    caller: Caller,
-    { action, error }: { readonly action: string; readonly error: unknown },
-    subject: AuditSubject,
-  ): void {
-    const { code, message: reason } = toBrokerError(error);
-    this.#writeSome(caller, { ...toSubject(caller), action, outcome: "failed", ...subject, code, reason });
-  }
-
   /** Writes that a connection gets the events of a filter, or no longer. That costs the client nothing, so these lines are limited. */
   recordFilterChange(caller: Caller, action: string, subject: AuditSubject): void {
     const line = { ...toSubject(caller), action, outcome: "done", ...subject } as const;
