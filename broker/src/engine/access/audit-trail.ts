@@ -55,6 +55,10 @@ const filterLinesOfOnePerSecondMax = 5;
 const filterLinesMax = 2_000;
 /** Number of further lines about filters of sessions per second, over all principals and addresses. */
 const filterLinesPerSecondMax = 100;
+/** Number of lines about filters of sessions that all principals of one tenant together may cause at once, to leave room for others. */
+const filterLinesOfTenantMax = filterLinesMax / 2;
+/** Number of further lines about filters of sessions per second, over all principals of one tenant. */
+const filterLinesOfTenantPerSecondMax = filterLinesPerSecondMax / 2;
 /** Maximum number of principals and addresses with a line count of their own. */
 const sourcesMax = 10_000;
 /** Longest time, in milliseconds, before a line says how many lines were left out. */
@@ -86,9 +90,12 @@ export class AuditTrail {
     const eachGroup = { atOnce: linesOfTenantMax, perSecond: linesOfTenantPerSecondMax };
     this.#allowances = new SourceAllowances({ each, eachGroup, all, sourcesMax }, clock);
     this.#strangersAllowances = new SourceAllowances({ each, all, sourcesMax }, clock);
-    const eachFilter = { atOnce: filterLinesOfOneMax, perSecond: filterLinesOfOnePerSecondMax };
-    const allFilters = { atOnce: filterLinesMax, perSecond: filterLinesPerSecondMax };
-    this.#filterAllowances = new SourceAllowances({ each: eachFilter, all: allFilters, sourcesMax }, clock);
+    const filters = {
+      each: { atOnce: filterLinesOfOneMax, perSecond: filterLinesOfOnePerSecondMax },
+      eachGroup: { atOnce: filterLinesOfTenantMax, perSecond: filterLinesOfTenantPerSecondMax },
+      all: { atOnce: filterLinesMax, perSecond: filterLinesPerSecondMax },
+    };
+    this.#filterAllowances = new SourceAllowances({ ...filters, sourcesMax }, clock);
   }
 
   async start(): Promise<void> {}
