@@ -1,59 +1,82 @@
-import { type Caller, type Owner, ownerOf } from "../../engine/access/caller.ts";
+import { tenantOf } from "../../domain/quota.ts";
+import { type Caller, ownerOf } from "../../engine/access/caller.ts";
 
 /** Whoever calls over one connection by one protocol, compared by identity. Its waiting calls form one queue. */
 export type QueuedCaller = Pick<Caller, "principal">;
 
+/** Either calls, or queues by tenant, principal or caller, in the order of their next turns. */
+interface Queue<Call> {
+  readonly calls: Set<Call>;
+  readonly queues: Map<unknown, Queue<Call>>;
+}
+
 /**
- * Calls that wait. The principals that wait take turns, one call each, and so do the callers of each principal: a principal may have thousands of
- * connections. The limits on connections and batches bound the number of waiting calls.
+ * Calls that wait. The tenants that wait take turns, one call each; so do the principals of each tenant, and the callers of each principal: a tenant may have
+ * thousands of principals, and a principal thousands of connections. A principal without a tenant counts as a tenant. The limits on connections and batches
+ * bound the number of waiting calls.
  */
 export class FairQueue<Call> {
-  /** Waiting calls by principal and caller; principals and callers in the order of their next turns. */
-  readonly #waiting = new Map<Owner, Map<QueuedCaller, Set<Call>>>();
+  readonly #waiting: Queue<Call> = createQueue();
 
   get isEmpty(): boolean {
-    return this.#waiting.size === 0;
+    return isEmpty(this.#waiting);
   }
 
   add(caller: QueuedCaller, call: Call): void {
-    const owner = ownerOf(caller.principal);
-    const callers = this.#waiting.get(owner) ?? new Map<QueuedCaller, Set<Call>>();
-    const calls = callers.get(caller) ?? new Set();
-    this.#waiting.set(owner, callers.set(caller, calls.add(call)));
+    let queue = this.#waiting;
+    for (const key of pathTo(caller)) {
+      const inner = queue.queues.get(key) ?? createQueue();
+      queue.queues.set(key, inner);
+      queue = inner;
+    }
+    queue.calls.add(call);
   }
 
   /** Removes a call that no longer waits. */
   delete(caller: QueuedCaller, call: Call): void {
-    const owner = ownerOf(caller.principal);
-    const callers = this.#waiting.get(owner);
-    const calls = callers?.get(caller);
-    calls?.delete(call);
-    if (calls?.size === 0) callers?.delete(caller);
-    if (callers?.size === 0) this.#waiting.delete(owner);
+    remove(this.#waiting, pathTo(caller), call);
   }
 
   /** Removes and returns the call whose turn it is; undefined if none waits. */
   take(): Call | undefined {
-    return takeTurn(this.#waiting, (callers) => takeTurn(callers, takeFirst<Call>));
+    return takeFirst(this.#waiting);
   }
 }
 
-/** Takes a call from the first group, whose next turn then comes after those of the others. */
-function takeTurn<Key, Group extends { readonly size: number }, Call>(
-  groups: Map<Key, Group>,
-  take: (group: Group) => Call | undefined,
-): Call | undefined {
-  for (const [key, group] of groups) {
-    const taken = take(group);
-    groups.delete(key);
-    if (group.size > 0) groups.set(key, group);
+function createQueue<Call>(): Queue<Call> {
+  return { calls: new Set(), queues: new Map() };
+}
+
+function isEmpty({ calls, queues }: Queue<unknown>): boolean {
+  return calls.size === 0 && queues.size === 0;
+}
+
+/** The keys of the queues that hold a caller's calls, from the outermost. The slash tells a tenant from a principal of the same name. */
+function pathTo(caller: QueuedCaller): readonly unknown[] {
+  const owner = ownerOf(caller.principal);
+  const tenant = tenantOf(owner);
+  return [tenant === undefined ? owner : `${tenant}/`, owner, caller];
+}
+
+function remove<Call>(queue: Queue<Call>, [key, ...path]: readonly unknown[], call: Call): void {
+  queue.calls.delete(call);
+  const inner = queue.queues.get(key);
+  if (inner === undefined) return;
+  remove(inner, path, call);
+  if (isEmpty(inner)) queue.queues.delete(key);
+}
+
+/** Takes a call from the first queue, whose next turn then comes after those of the others. */
+function takeFirst<Call>({ calls, queues }: Queue<Call>): Call | undefined {
+  for (const call of calls) {
+    calls.delete(call);
+    return call;
+  }
+  for (const [key, queue] of queues) {
+    const taken = takeFirst(queue);
+    queues.delete(key);
+    if (!isEmpty(queue)) queues.set(key, queue);
     return taken;
   }
   return undefined;
-}
-
-function takeFirst<Call>(calls: Set<Call>): Call | undefined {
-  const [first] = calls;
-  if (first !== undefined) calls.delete(first);
-  return first;
 }

@@ -34,7 +34,7 @@ const expenses: { readonly [Name in NonPublishOperation]?: Expense } = {
   list: "read",
 };
 
-/** Runs operations. Expensive ones take turns, so that a connection with a thousand calls at once does not delay the others. */
+/** Runs operations. Expensive ones take turns, so that a tenant with thousands of calls at once does not delay the others. */
 export class OperationRunner {
   readonly #turns: { readonly [Kind in Expense]: Turns } = {
     read: new Turns(readsRunningMax),

@@ -10,11 +10,11 @@ const nextLoop = (): Promise<void> => new Promise(setImmediate);
 
 type TurnCaller = Pick<Caller, "principal">;
 
-/** A connection of the principal with this name, or an anonymous one. */
-function createCaller(name?: string): TurnCaller {
+/** A connection of a principal; without a name, of somebody without a credential. */
+function createCaller(name?: string, tenant?: string): TurnCaller {
   if (name === undefined) return { principal: anonymous };
-  const [id, rules] = [toOwnerId(name, undefined), new RuleSet([])];
-  return { principal: { kind: "known", id, tenant: undefined, rules, expiresAt: undefined, keyId: undefined } };
+  const [id, rules] = [toOwnerId(name, tenant), new RuleSet([])];
+  return { principal: { kind: "known", id, tenant, rules, expiresAt: undefined, keyId: undefined } };
 }
 
 /** Calls that each last until the test ends them. */
@@ -57,6 +57,21 @@ test("admits principals in turn, however many connections each has, and the conn
   }
   expect(entered.slice(0, 5)).toEqual(["g0", "g0 again", "m1", "g1", "m2"]);
   expect(entered.slice(5)).toEqual(["g2", "g3", "g1 again", "g2 again", "g3 again"]);
+  await Promise.all(calls);
+});
+
+test("admits tenants in turn, however many principals each has, and the principals of each in turn", async () => {
+  const tenant = [0, 1, 2].map((index) => createCaller(`shop${index}`, "acme"));
+  const { entered, enter, leaveOne } = createCalls(new Turns(1));
+  const calls = tenant.flatMap((caller, index) => [enter(caller, `a${index}`), enter(caller, `a${index} again`)]);
+  const others = [createCaller("acme"), createCaller("shop0", "globex")];
+  calls.push(...others.map((caller, index) => enter(caller, `other ${index}`)));
+  await nextLoop();
+  for (let left = 0; left < 7; left += 1) {
+    leaveOne();
+    await nextLoop();
+  }
+  expect(entered).toEqual(["a0", "a0 again", "other 0", "other 1", "a1", "a2", "a1 again", "a2 again"]);
   await Promise.all(calls);
 });
 
