@@ -24,7 +24,7 @@ interface AuditParts {
 /** Opens the audit log of the settings; `cleanup` closes it. Undefined if the settings name none. @throws Error if the log cannot be opened. */
 export async function startAuditLog({ auditLog }: Config, parts: AuditParts): Promise<AuditLog | undefined> {
   if (auditLog === "") return undefined;
-  const log = auditLog === toOutput ? new OutputAuditLog(standardOutput) : new FileAuditLog(auditLog, parts);
+  const log = auditLog === toOutput ? new OutputAuditLog(standardOutput, parts) : new FileAuditLog(auditLog, parts);
   await log.start();
   parts.cleanup.add(() => log.stop(stopMsMax), "audit log");
   return log;

@@ -40,6 +40,21 @@ async function start(path: string, clock = createSystemClock()): Promise<FileAud
   return log;
 }
 
+/** Reads what a pipe holds now. */
+function readAll(reader: number): string {
+  const buffer = Buffer.alloc(2 ** 20);
+  let read = "";
+  try {
+    for (let count = 1; count > 0; ) {
+      count = readSync(reader, buffer);
+      read += buffer.toString("utf8", 0, count);
+    }
+  } catch {
+    // The pipe is empty for now.
+  }
+  return read;
+}
+
 it("appends one JSON object per line to a file that only its owner may read", async () => {
   const path = join(folder, "audit.log");
   for (let round = 0; round < 2; round += 1) {
@@ -144,6 +159,35 @@ it("logs at the stop how many lines it could not write", async () => {
   expect(logged).toEqual([["audit lines lost at the stop", { auditLog: path, lines: given }]]);
 });
 
+it("logs at the stop how many lines it could not write, also if they are noted in a line that was not written", async () => {
+  const path = join(folder, "pipe");
+  execFileSync("mkfifo", [path]);
+  const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const clock = new VirtualClock();
+  const logged: unknown[] = [];
+  const error = (_message: string, fields?: unknown): void => void logged.push(fields);
+  const log = new FileAuditLog(path, { clock, logger: { ...silentLogger, error } });
+  await log.start();
+  const given = Math.ceil(2 ** 20 / text.length) + 5_000;
+  for (let index = 0; index < given; index += 1) log.write(line);
+  await expect.poll(() => log.findTrouble()).toMatch(/nobody reads the pipe; \d{4,} lines were dropped$/);
+  let read = readAll(reader);
+  const isGoingOn = async (): Promise<boolean> => {
+    await clock.advance(1_000);
+    const more = readAll(reader);
+    read += more;
+    return more !== "";
+  };
+  await expect.poll(isGoingOn).toBe(true);
+  await expect.poll(() => log.findTrouble()).toMatch(/nobody reads the pipe; \d{4,} lines were dropped$/);
+  const stopped = log.stop(1);
+  await clock.advance(1);
+  await stopped;
+  read += readAll(reader);
+  closeSync(reader);
+  expect(logged).toEqual([{ auditLog: path, lines: given - (read.split("\n").length - 1) }]);
+});
+
 it("stops within graceMs while nobody reads the named pipe", async () => {
   const path = join(folder, "pipe");
   execFileSync("mkfifo", [path]);
@@ -157,29 +201,24 @@ it("stops within graceMs while nobody reads the named pipe", async () => {
   closeSync(reader);
 });
 
-it("drops further lines while nobody reads a full output, and later writes their number after the kept lines", async () => {
+it("drops further lines while nobody reads a full output, logs their number at a stop, and else writes it after the kept lines", async () => {
   const path = join(folder, "pipe");
   execFileSync("mkfifo", [path]);
   const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   const writer = openSync(path, constants.O_WRONLY);
   const output = new StandardOutput({ descriptor: writer, monotonic: () => 0 });
-  const log = new OutputAuditLog(output);
+  const logged: unknown[] = [];
+  const error = (message: string, fields?: unknown): void => void logged.push([message, fields]);
+  const log = new OutputAuditLog(output, { logger: { ...silentLogger, error } });
   const given = 30_000;
   for (let index = 0; index < given; index += 1) log.write(line);
   expect(log.findTrouble()).toMatch(
     /^the audit log cannot be written: nobody reads the standard output; \d+ lines were dropped$/,
   );
+  await log.stop();
   let read = "";
-  const buffer = Buffer.alloc(2 ** 20);
   const drain = (): boolean => {
-    try {
-      for (let count = 1; count > 0; ) {
-        count = readSync(reader, buffer);
-        read += buffer.toString("utf8", 0, count);
-      }
-    } catch {
-      // The pipe is empty for now.
-    }
+    read += readAll(reader);
     return log.findTrouble() === undefined;
   };
   await expect.poll(drain).toBe(true);
@@ -192,6 +231,7 @@ it("drops further lines while nobody reads a full output, and later writes their
   const count = lines.find(({ outcome }) => outcome === "left out")?.count ?? 0;
   expect(count).toBeGreaterThan(0);
   expect(lines.length - 2 + count).toBe(given);
+  expect(logged).toEqual([["audit lines lost at the stop", { auditLog: "stdout", lines: count }]]);
   closeSync(reader);
   closeSync(writer);
 });

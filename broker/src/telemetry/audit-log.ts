@@ -28,6 +28,13 @@ export interface AuditLogOptions {
   readonly logger: Logger;
 }
 
+/** A line, or the rest of one, that waits for the disk. */
+interface WaitingLine {
+  readonly bytes: Buffer;
+  /** Number of dropped lines that this line reports. */
+  readonly reported: number;
+}
+
 /** A line as JSON, without credentials. A terminal may show it, among the lines of the broker's log. */
 export function formatAuditLine({ time, ...fields }: AuditLine): string {
   const json = JSON.stringify({ time: new Date(time).toISOString(), ...fields });
@@ -41,8 +48,9 @@ export class FileAuditLog implements OpenAuditLog {
   readonly #file: AuditFile;
   readonly #trouble: ReportedTrouble;
   readonly #stopping = new AbortController();
-  #waiting: Buffer[] = [];
+  readonly #waiting: WaitingLine[] = [];
   #waitingBytes = 0;
+  /** Number of dropped lines that no written line has reported. */
   #lost = 0;
   #running: Promise<void> | undefined;
 
@@ -67,14 +75,7 @@ export class FileAuditLog implements OpenAuditLog {
   }
 
   write(line: AuditLine): void {
-    const bytes = Buffer.from(formatAuditLine(line));
-    if (this.#waitingBytes + bytes.length > waitingBytesMax) {
-      this.#lost += 1;
-      return;
-    }
-    this.#waiting.push(bytes);
-    this.#waitingBytes += bytes.length;
-    this.#running ??= this.#run().finally(() => (this.#running = undefined));
+    if (!this.#add(line)) this.#lost += 1;
   }
 
   findTrouble(): string | undefined {
@@ -87,9 +88,19 @@ export class FileAuditLog implements OpenAuditLog {
     const cancel = this.#options.clock.after(graceMs, () => this.#stopping.abort());
     await this.#running;
     cancel();
-    const lines = this.#lost + linesIn(Buffer.concat(this.#waiting));
-    if (lines > 0) this.#options.logger.error("audit lines lost at the stop", { auditLog: this.#path, lines });
+    const lines = this.#lost + this.#waiting.filter(({ reported }) => reported === 0).length;
+    logLost(this.#options.logger, this.#path, lines);
     await this.#file.close();
+  }
+
+  /** Returns whether there is room for the line. */
+  #add(line: AuditLine, reported = 0): boolean {
+    const bytes = Buffer.from(formatAuditLine(line));
+    if (this.#waitingBytes + bytes.length > waitingBytesMax) return false;
+    this.#waiting.push({ bytes, reported });
+    this.#waitingBytes += bytes.length;
+    this.#running ??= this.#run().finally(() => (this.#running = undefined));
+    return true;
   }
 
   /** Never rejects. */
@@ -103,53 +114,65 @@ export class FileAuditLog implements OpenAuditLog {
 
   /** Returns whether something was written. */
   async #writeSome(): Promise<boolean> {
-    const bytes = this.#takeSome();
     let written = 0;
     try {
-      written = await this.#file.append(bytes);
+      written = await this.#file.append(this.#firstBytes());
       if (written === 0) this.#trouble.failed(new Error("nobody reads the pipe"));
     } catch (error) {
       this.#trouble.failed(error);
     }
-    if (written < bytes.length) this.#waiting.unshift(bytes.subarray(written));
-    this.#waitingBytes -= written;
+    this.#remove(written);
     if (written > 0) this.#recover();
     return written > 0;
   }
 
-  #takeSome(): Buffer {
+  #firstBytes(): Buffer {
     let count = 0;
     for (let bytes = 0; count < this.#waiting.length && bytes < writeBytesMax; count += 1) {
-      bytes += this.#waiting[count]?.length ?? 0;
+      bytes += this.#waiting[count]?.bytes.length ?? 0;
     }
-    return Buffer.concat(this.#waiting.splice(0, count));
+    return Buffer.concat(this.#waiting.slice(0, count).map(({ bytes }) => bytes));
   }
 
-  /** Notes in the log itself how many lines are missing. */
+  /** Removes the bytes that were written: whole lines, and the beginning of one. */
+  #remove(written: number): void {
+    this.#waitingBytes -= written;
+    let [count, left] = [0, written];
+    for (const { bytes, reported } of this.#waiting) {
+      if (bytes.length > left) break;
+      left -= bytes.length;
+      count += 1;
+      this.#lost -= reported;
+    }
+    this.#waiting.splice(0, count);
+    const [begun] = this.#waiting;
+    if (begun !== undefined && left > 0) this.#waiting[0] = { ...begun, bytes: begun.bytes.subarray(left) };
+  }
+
+  /** Notes in the log itself how many lines are missing. They count as lost until the note is written. */
   #recover(): void {
     this.#trouble.done();
-    const count = this.#lost;
-    this.#lost = 0;
-    if (count > 0) this.write(toLeftOut(count, this.#options.clock.now()));
+    if (this.#lost === 0 || this.#waiting.some(({ reported }) => reported > 0)) return;
+    this.#add(toLeftOut(this.#lost, this.#options.clock.now()), this.#lost);
   }
 }
 
-function linesIn(bytes: Buffer): number {
-  return bytes.toString("latin1").split("\n").length - 1;
-}
-
-/** Writes audit lines to the standard output, among the lines of the broker's log. `stop` does not wait for lines that the output still holds. */
+/** Writes audit lines to the standard output, among the lines of the broker's log. `stop` neither waits for nor counts lines that the output still holds. */
 export class OutputAuditLog implements OpenAuditLog {
   readonly #output: Pick<StandardOutput, "write" | "findTrouble">;
+  readonly #logger: Logger;
   #lost = 0;
 
-  constructor(output: Pick<StandardOutput, "write" | "findTrouble">) {
+  constructor(output: Pick<StandardOutput, "write" | "findTrouble">, { logger }: Pick<AuditLogOptions, "logger">) {
     this.#output = output;
+    this.#logger = logger;
   }
 
   async start(): Promise<void> {}
 
-  async stop(): Promise<void> {}
+  async stop(): Promise<void> {
+    logLost(this.#logger, "stdout", this.#lost);
+  }
 
   write(line: AuditLine): void {
     if (this.#lost > 0 && this.#output.write(formatAuditLine(toLeftOut(this.#lost, line.time)))) this.#lost = 0;
@@ -160,6 +183,10 @@ export class OutputAuditLog implements OpenAuditLog {
     const trouble = this.#output.findTrouble();
     return trouble && `the audit log cannot be written: ${trouble}`;
   }
+}
+
+function logLost(logger: Logger, auditLog: string, lines: number): void {
+  if (lines > 0) logger.error("audit lines lost at the stop", { auditLog, lines });
 }
 
 function toLeftOut(count: number, time: number): AuditLine {
