@@ -97,6 +97,10 @@ export class Connection {
     this.#connectTimeout = setTimeout(late, settings.connectTimeoutMs);
   }
 
+  get isBusy(): boolean {
+    return this.#intake.isBusy;
+  }
+
   endByStop(): void {
     this.#disconnect(reason.shuttingDown);
   }
@@ -112,10 +116,8 @@ export class Connection {
   /** Refuses another protocol by its first byte, rather than wait for a whole packet. @throws PacketError. */
   #checkFirst([byte]: Buffer): void {
     if (this.#opened !== undefined || this.#framer.pendingBytes > 0 || byte === CONNECT_BYTE) return;
-    const isTls = byte === tlsHandshake;
-    throw protocolError(
-      isTls ? "the client began a TLS handshake; see mqttTlsPort" : "the first bytes are not a CONNECT",
-    );
+    if (byte === tlsHandshake) throw protocolError("the client began a TLS handshake; see mqttTlsPort");
+    throw protocolError("the first bytes are not a CONNECT");
   }
 
   #take(frame: Frame): void {
@@ -163,8 +165,7 @@ export class Connection {
   async #open(packet: ConnectPacket): Promise<Opened> {
     const { version, userName, password } = packet;
     const { broker, settings } = this.#parts;
-    const signal = this.#intake.leftWith(this.#own.caller.signal); // A client that gives up while it waits gets no session.
-    const client = { ...this.#own.caller, signal };
+    const client = { ...this.#own.caller, signal: this.#intake.leftWith(this.#own.caller.signal) }; // A client that gives up while it waits gets no session.
     const caller = await logIn(broker, client, { userName, password: password?.toString() });
     const { opensTopics, extensionPrefix: prefix } = settings;
     const accepted = acceptConnect(packet, this.#parts);
@@ -201,12 +202,11 @@ export class Connection {
     };
     this.#expirySeconds = accepted.expirySeconds;
     const attachment = await broker.attach(caller, request, outbound);
-    const { session } = attachment;
     const inbound = new Inbound({
       broker,
       caller,
       opener,
-      session,
+      session: attachment.session,
       groupId,
       settings,
       knowsReceiveMax: version === 5,

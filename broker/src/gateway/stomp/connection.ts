@@ -102,6 +102,10 @@ export class Connection {
     this.#connectTimeout = setTimeout(late, settings.connectTimeoutMs);
   }
 
+  get isBusy(): boolean {
+    return this.#intake.isBusy;
+  }
+
   endByStop(): void {
     this.#fail(new EndedError(endReasons.stopping));
   }

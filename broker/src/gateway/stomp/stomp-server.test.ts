@@ -91,6 +91,29 @@ it("counts connections over TCP and WebSocket together", async () => {
   await RawClient.connect(world.port);
 });
 
+it("counts a connection that its client has closed until its COMMIT ends", async () => {
+  const ledger = new HeldLedger();
+  const reads: (() => number)[] = [];
+  const watchConnections = (read: () => number): void => void reads.push(read);
+  const world = await start({ connectionsMax: 1, change: ledger.change, metrics: { watchConnections } });
+  await world.broker.open({ topic: "t", groupId: undefined });
+  const { webSocket } = await openWebSocket(await startWebSockets(world));
+  ledger.hold();
+  const begun = "CONNECT\naccept-version:1.2\n\n\0BEGIN\ntransaction:x\n\n\0SEND\ndestination:t\ntransaction:x\n\n\0";
+  webSocket.send(`${begun}COMMIT\ntransaction:x\n\n\0`);
+  await ledger.reached;
+  webSocket.close();
+  await once(webSocket, "close");
+  for (let count = 0; count < 10; count += 1) {
+    const refused = await RawClient.open(world.port);
+    refused.send("CONNECT", { "accept-version": "1.2" });
+    expect(await refused.nextAny()).toBe(undefined);
+  }
+  ledger.release();
+  await vi.waitFor(() => expect(reads[0]?.()).toBe(0), 30_000);
+  await RawClient.connect(world.port);
+});
+
 it("counts answers by command and code", async () => {
   const answers: string[] = [];
   const world = await start({ metrics: { answered: (command, code = 0) => void answers.push(`${command} ${code}`) } });

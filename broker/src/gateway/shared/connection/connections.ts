@@ -9,6 +9,8 @@ import { createSocketSlices } from "./socket-slices.ts";
 
 /** One connection. Its constructor begins to serve it. */
 export interface Connected {
+  /** Whether it still handles what its client has sent. */
+  readonly isBusy: boolean;
   /** Tells the client that the broker stops, if the protocol can say so, and closes. */
   endByStop(): void;
 }
@@ -33,8 +35,8 @@ export class Connections {
   readonly #create: ConnectionsOptions["create"];
   readonly #open = new Set<Connected>();
   /**
-   * Streams of open connections. Leaves out those that have ended or are destroyed: the end of a connection may wait for its time slice, and its client may
-   * come again meanwhile.
+   * Streams of open connections. Leaves out those that are destroyed, and those that have ended while their connection was not busy: its end may wait for its
+   * time slice, and its client may come again meanwhile. A busy connection takes memory until its work ends, and else a client could have any number of them.
    */
   readonly #live = new Set<Duplex>();
   readonly #refusals: BoundedLog;
@@ -57,12 +59,15 @@ export class Connections {
     }
     const leave = (): void => void this.#live.delete(stream);
     this.#live.add(stream);
-    stream.once("end", leave).once("close", leave);
     const onClosed = (closed: Connected): void => {
       leave();
       this.#open.delete(closed);
     };
-    this.#open.add(this.#create(stream, caller, onClosed));
+    const connection = this.#create(stream, caller, onClosed);
+    this.#open.add(connection);
+    stream.once("close", leave).once("end", () => {
+      if (!connection.isBusy) leave();
+    });
   }
 
   /** Logs that a connection from `address` was closed, because {@link ConnectionsOptions.connectionsMax} are open. */

@@ -55,7 +55,6 @@ export class Intake<Unit> {
   #error: unknown;
   /** Whether the client has ended its side. */
   #isEnded = false;
-  /** Whether a unit is still being handled, or the time slice is over; later units wait. */
   #isBusy = false;
   /** Whether bytes of the client have come. */
   #hasBegun = false;
@@ -83,6 +82,11 @@ export class Intake<Unit> {
 
   get isClosed(): boolean {
     return this.#isClosed;
+  }
+
+  /** Whether a unit is still being handled, or the time slice is over; later units wait. */
+  get isBusy(): boolean {
+    return this.#isBusy;
   }
 
   /** Aborts with `socket`, when the connection is closed, or when the client has ended its side and sent nothing after the unit that is being handled. */

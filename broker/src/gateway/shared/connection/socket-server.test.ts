@@ -47,6 +47,7 @@ it("drain serves new clients until its delay is over, and only then ends the con
   const since = performance.now();
   const { sockets, server, connections } = createSockets({
     create: (stream) => ({
+      isBusy: false,
       endByStop: () => {
         ended.push(performance.now() - since);
         stream.destroy();
@@ -69,6 +70,7 @@ it("ends its connections in slices, before the drain is over", async () => {
     connectionsMax: 20,
     create: (_, __, onClosed) => {
       const connection = {
+        isBusy: false,
         endByStop: () => {
           const until = performance.now() + 1;
           while (performance.now() < until); // Takes a millisecond of this turn.
@@ -93,7 +95,7 @@ it.each(["end", "close"])(
     const served: Duplex[] = [];
     const create: ConnectionsOptions["create"] = (stream) => {
       served.push(stream);
-      return { endByStop: () => {} };
+      return { isBusy: false, endByStop: () => {} };
     };
     const { connections } = createSockets({ connectionsMax: 1, create });
     const [first, refused, second] = [new PassThrough(), new PassThrough(), new PassThrough()];
