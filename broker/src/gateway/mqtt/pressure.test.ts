@@ -3,6 +3,7 @@ import { afterEach, expect, it, vi } from "vitest";
 import { withSessions } from "../../engine/testing/with-sessions.ts";
 import { withCalls } from "../../lib/with-calls.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
+import { storeTurnsMax } from "../../engine/session/stored/store-turns.ts";
 import { TimeSlices } from "../../lib/time-slices.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { reason } from "./reason-codes.ts";
@@ -176,6 +177,26 @@ it("gives no session to a client that has closed its connection while its CONNEC
   gate.resolve();
   await Promise.all([first.next("connack"), last.next("connack")]);
   expect(claims).toBe(2);
+});
+
+it("answers the SUBSCRIBE of a client that ends only its side while it waits for the store", async () => {
+  const gate = createDeferred<void>();
+  const memory = createMemoryStore();
+  const saveSessionFilters: typeof memory.sessions.saveSessionFilters = async (...call) => {
+    await gate.promise;
+    return memory.sessions.saveSessionFilters(...call);
+  };
+  world = await MqttWorld.start({ store: withSessions(memory, { saveSessionFilters }) });
+  const clients: RawClient[] = [];
+  for (let count = 0; count <= storeTurnsMax; count += 1) {
+    const client = await RawClient.connect(world.port, 4, { clientId: `c${count}`, clean: false });
+    client.send({ cmd: "subscribe", messageId: 1, subscriptions: [{ topic: "a", qos: 1 }] });
+    clients.push(client);
+  }
+  clients.at(-1)?.finish();
+  await exchangePings();
+  gate.resolve();
+  for (const client of clients) expect(await client.next("suback")).toMatchObject({ granted: [1] });
 });
 
 it("does not count a client as silent whose ping came in time, but was not read before the timer ran", async () => {

@@ -62,6 +62,7 @@ export class Intake<Unit> {
   #isStopped = false;
   /** Whether received units wait until the client has read some of its answers. */
   #isHeldBack = false;
+  /** Of the unit that is being handled; see {@link leftWith}. */
   #left: AbortController | undefined;
 
   constructor(stream: Duplex, parts: IntakeParts<Unit>) {
@@ -89,7 +90,10 @@ export class Intake<Unit> {
     return this.#isBusy;
   }
 
-  /** Aborts with `socket`, when the connection is closed, or when the client has ended its side and sent nothing after the unit that is being handled. */
+  /**
+   * Aborts with `socket`. Until the unit that is being handled has been handled, aborts also when the connection is closed, or when the client has ended its
+   * side and sent nothing after the unit.
+   */
   leftWith(socket: AbortSignal): AbortSignal {
     const left = (this.#left = new AbortController());
     if (socket.aborted) left.abort();
@@ -167,6 +171,7 @@ export class Intake<Unit> {
 
   #resume(): void {
     this.#isBusy = false;
+    this.#left = undefined;
     this.#handleWaiting();
   }
 
