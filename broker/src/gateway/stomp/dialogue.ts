@@ -212,7 +212,7 @@ export class Dialogue {
     const found = this.#subscriptions.find(headers);
     return {
       settle: () =>
-        command === "ACK" ? found?.subscription.acknowledge(found.eventId) : found?.subscription.reject(found.eventId),
+        command === "ACK" ? found?.subscription.acknowledge(found.name) : found?.subscription.reject(found.name),
       linger: (until) => found?.subscription.linger(until),
     };
   }

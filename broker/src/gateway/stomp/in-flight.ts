@@ -2,12 +2,12 @@ import type { Ticket } from "../../domain/delivery-window.ts";
 import { SetMap } from "../../lib/set-map.ts";
 
 /**
- * The events of one subscription that were sent to the client and not acknowledged, in the order of sending. Two of them may have the same eventId, since the
- * digest of a topic in it is short, and publishers choose the names of topics.
+ * The events of one subscription that were sent to the client and not acknowledged, in the order of sending. Each has the name by which the client settles it.
+ * Before STOMP 1.2 this is the eventId, which two events may have in common: the digest of a topic in it is short, and publishers choose the names of topics.
  */
 export class InFlight {
-  readonly #eventIds = new Map<Ticket, string>();
-  /** The tickets of each eventId, in the order of sending. */
+  readonly #names = new Map<Ticket, string>();
+  /** The tickets of each name, in the order of sending. */
   readonly #tickets = new SetMap<string, Ticket>();
   /**
    * Events that were settled last, or that a reorg removed. A late ACK of one of them does nothing, while an ACK of an unknown event is an error: a
@@ -21,39 +21,39 @@ export class InFlight {
     this.#settledMax = settledMax;
   }
 
-  give(eventId: string, ticket: Ticket): void {
+  give(name: string, ticket: Ticket): void {
     // If an event still has this ticket, a reorg removed that event: a late ACK of it must not acknowledge the new one.
     this.#forget(ticket);
-    this.#eventIds.set(ticket, eventId);
-    this.#tickets.add(eventId, ticket);
-    this.#settled.delete(eventId);
+    this.#names.set(ticket, name);
+    this.#tickets.add(name, ticket);
+    this.#settled.delete(name);
   }
 
   /** Whether the event was sent, as far back as is remembered. */
-  knows(eventId: string): boolean {
-    return this.has(eventId) || this.#settled.has(eventId);
+  knows(name: string): boolean {
+    return this.has(name) || this.#settled.has(name);
   }
 
   /** Whether the event waits to be settled. */
-  has(eventId: string): boolean {
-    return this.#tickets.get(eventId).size > 0;
+  has(name: string): boolean {
+    return this.#tickets.get(name).size > 0;
   }
 
   /**
-   * Removes the event that was sent first of those with this eventId, and with `through` all events that were sent before it. Returns their tickets in order;
-   * none if it was already settled.
+   * Removes the event with this name, or with `through` all events up to it. Of several events with the name this is the one sent first, but with `through` the
+   * one sent last: else events would stay in flight that the client never names. Returns the tickets in order; none if the event was already settled.
    */
-  settle(eventId: string, reach: "one" | "through"): readonly Ticket[] {
-    const [last] = this.#tickets.get(eventId);
-    if (last === undefined) return [];
-    const found = reach === "one" ? [last] : this.#through(last);
+  settle(name: string, reach: "one" | "through"): readonly Ticket[] {
+    const named = [...this.#tickets.get(name)];
+    const found = reach === "one" ? named.slice(0, 1) : this.#through(named.at(-1));
     for (const ticket of found) this.#forget(ticket);
     return found;
   }
 
-  #through(last: Ticket): readonly Ticket[] {
+  #through(last: Ticket | undefined): readonly Ticket[] {
     const found: Ticket[] = [];
-    for (const ticket of this.#eventIds.keys()) {
+    if (last === undefined) return found;
+    for (const ticket of this.#names.keys()) {
       found.push(ticket);
       if (ticket === last) break;
     }
@@ -61,11 +61,11 @@ export class InFlight {
   }
 
   #forget(ticket: Ticket): void {
-    const eventId = this.#eventIds.get(ticket);
-    if (eventId === undefined) return;
-    this.#eventIds.delete(ticket);
-    this.#tickets.delete(eventId, ticket);
-    this.#settled.add(eventId);
+    const name = this.#names.get(ticket);
+    if (name === undefined) return;
+    this.#names.delete(ticket);
+    this.#tickets.delete(name, ticket);
+    this.#settled.add(name);
     const [oldest] = this.#settled;
     if (this.#settled.size > this.#settledMax && oldest !== undefined) this.#settled.delete(oldest);
   }

@@ -171,33 +171,67 @@ it("accepts an ACK of an event that the chain removed, and delivers the new even
   expect(await waitingCount()).toBe(0);
 });
 
-it.each(["client", "client-individual"])(
-  "with ack:%s, each ACK of an eventId that two events share counts for one of them, in the order of sending",
-  async (ack) => {
-    const port = await start();
-    const fields = { ...durable, ack, destination: "topic/+" };
-    const client = await RawClient.connect(port);
-    await subscribe(client, { ...fields, "prefetch-count": "2" });
-    client.send("BEGIN", { transaction: "x" });
-    for (const name of ["50622", "83634"])
-      client.send("SEND", { destination: `topic/${name}`, transaction: "x" }, name);
-    client.send("COMMIT", { transaction: "x" });
-    const acks = await take(client, 2);
-    const [first, second] = [...acks.keys()];
-    const [id = "", other] = [...acks.values()];
-    expect(other).toBe(id);
-    client.send("ACK", { id, receipt: "one" });
+/** A client that gets three events of one transaction. Two of them have one eventId; also the positions of these two. */
+async function startWithTwins(version: "1.1" | "1.2", ack: string) {
+  const client = await RawClient.connect(await start(), version);
+  await subscribe(client, { ...durable, ack, destination: "topic/+", "prefetch-count": "3" });
+  client.send("BEGIN", { transaction: "x" });
+  for (const name of ["50622", "other", "83634"])
+    client.send("SEND", { destination: `topic/${name}`, transaction: "x" }, name);
+  client.send("COMMIT", { transaction: "x" });
+  const messages = [await client.next("MESSAGE"), await client.next("MESSAGE"), await client.next("MESSAGE")];
+  const [first, last] = messages.flatMap(({ body }, place) => (body === "other" ? [] : [place]));
+  if (first === undefined || last === undefined) expect.fail("two events");
+  expect(messages[first]?.headers["eventId"]).toBe(messages[last]?.headers["eventId"]);
+  const acknowledge = async (place: number): Promise<void> => {
+    const { headers } = messages[place] ?? expect.fail("no such event");
+    const name = { "message-id": headers["message-id"] ?? "", subscription: "s" };
+    client.send("ACK", { ...(version === "1.2" ? { id: headers["ack"] ?? "" } : name), receipt: "ack" });
     await client.next("RECEIPT");
-    const next = await RawClient.connect(port);
-    await subscribe(next, fields);
-    expect([...(await take(next, 1)).keys()]).toEqual([second]);
-    expect(await waitingCount()).toBe(1);
-    next.send("ACK", { id, receipt: "two" });
-    await next.next("RECEIPT");
-    expect(await waitingCount()).toBe(0);
-    expect(first).not.toBe(second);
+  };
+  /** The events that the next connection gets again. */
+  const left = async (): Promise<readonly string[]> => {
+    const next = await RawClient.connect(world?.port ?? 0, version);
+    await subscribe(next, { ...durable, ack: "auto", destination: "topic/+" });
+    next.send("SEND", { destination: "topic/end", receipt: "end" }, "end");
+    const bodies: string[] = [];
+    while (bodies.at(-1) !== "end") {
+      const frame = (await next.nextAny()) ?? expect.fail("the connection has ended");
+      if (frame.command === "MESSAGE") bodies.push(frame.body);
+    }
+    return bodies.slice(0, -1);
+  };
+  return { bodies: messages.map(({ body }) => body), first, last, acknowledge, left };
+}
+
+it.each(["1.1", "1.2"] as const)(
+  "counts with ack:client over STOMP %s the ACK of the later of two events with one eventId for all before it",
+  async (version) => {
+    const { bodies, last, acknowledge, left } = await startWithTwins(version, "client");
+    await acknowledge(last);
+    expect(await left()).toEqual(bodies.slice(last + 1));
   },
 );
+
+it("counts with ack:client over STOMP 1.2 the ACK of the earlier of two events with one eventId for no later one", async () => {
+  const { bodies, first, acknowledge, left } = await startWithTwins("1.2", "client");
+  await acknowledge(first);
+  expect(await left()).toEqual(bodies.slice(first + 1));
+});
+
+it("counts each ACK of two events with one eventId for its own event over STOMP 1.2", async () => {
+  const { bodies, last, acknowledge, left } = await startWithTwins("1.2", "client-individual");
+  await acknowledge(last);
+  await acknowledge(last);
+  expect(await left()).toEqual(bodies.filter((_, place) => place !== last));
+});
+
+it("counts ACKs of two events with one eventId in the order of sending over STOMP 1.1", async () => {
+  const { bodies, first, last, acknowledge, left } = await startWithTwins("1.1", "client-individual");
+  await acknowledge(last);
+  await acknowledge(last);
+  expect(await left()).toEqual(bodies.filter((_, place) => place !== first && place !== last));
+});
 
 it("lets a connection subscribe again after a suspension if the profile keeps the connection open", async () => {
   const port = await start({ profile: { closesOnRefusal: false }, limits: { rejectionsMax: 2 } });

@@ -80,7 +80,7 @@ export class Subscription implements Peer {
 
   deliver(delivery: Delivery): void {
     const { extensionPrefix: prefix, outbox, version, ackMode } = this.parts;
-    const { event, eventId, ticket } = delivery;
+    const { event, ticket } = delivery;
     const headers = toMessageHeaders(delivery, { prefix, delivery: this.#toHeaders(delivery) });
     const { buffer, byteOffset, byteLength } = event.content;
     const body = Buffer.from(buffer, byteOffset, byteLength);
@@ -89,7 +89,7 @@ export class Subscription implements Peer {
       outbox.write(bytes, () => this.#session?.acknowledge(ticket));
       return;
     }
-    if (ticket !== undefined) this.#inFlight.give(eventId, ticket);
+    if (ticket !== undefined) this.#inFlight.give(this.#toName(delivery), ticket);
     outbox.write(bytes);
   }
 
@@ -104,23 +104,23 @@ export class Subscription implements Peer {
     this.parts.onSuspended();
   }
 
-  /** Whether the event was sent to the client. */
-  knows(eventId: string): boolean {
-    return this.#inFlight.knows(eventId);
+  /** Whether the event that the client settles by this name was sent. */
+  knows(name: string): boolean {
+    return this.#inFlight.knows(name);
   }
 
   /** Whether the client still has to settle the event. */
-  awaits(eventId: string): boolean {
-    return this.#inFlight.has(eventId);
+  awaits(name: string): boolean {
+    return this.#inFlight.has(name);
   }
 
-  acknowledge(eventId: string): void {
-    this.#settle(eventId, (ticket) => this.#session?.acknowledge(ticket));
+  acknowledge(name: string): void {
+    this.#settle(name, (ticket) => this.#session?.acknowledge(ticket));
   }
 
   /** Handles a NACK: the client could not process the event, and gets it again. */
-  reject(eventId: string): void {
-    this.#settle(eventId, (ticket) => this.#session?.reject(ticket, "one"));
+  reject(name: string): void {
+    this.#settle(name, (ticket) => this.#session?.reject(ticket, "one"));
   }
 
   /** Acknowledgements may follow until the promise settles, even after {@link detach}. The promise must not reject. */
@@ -151,11 +151,11 @@ export class Subscription implements Peer {
     await this.#attachment?.end();
   }
 
-  /** Goes on to the next event of this eventId if a reorg removed the first: the client does not know which of them the chain still has. */
-  #settle(eventId: string, settle: (ticket: Ticket) => boolean | undefined): void {
+  /** Goes on to the next event of this name if a reorg removed the first: the client does not know which of them the chain still has. */
+  #settle(name: string, settle: (ticket: Ticket) => boolean | undefined): void {
     let isGone = true;
-    while (isGone && this.#inFlight.has(eventId)) {
-      for (const ticket of this.#inFlight.settle(eventId, this.#reach)) isGone = settle(ticket) === false;
+    while (isGone && this.#inFlight.has(name)) {
+      for (const ticket of this.#inFlight.settle(name, this.#reach)) isGone = settle(ticket) === false;
     }
   }
 
@@ -164,24 +164,30 @@ export class Subscription implements Peer {
     return this.parts.ackMode === "client" ? "through" : "one";
   }
 
-  #toHeaders({ eventId, ticket }: Delivery): Headers {
+  /** The name by which the client settles the event. Two events may have one eventId, but only 1.2 leaves the name to the broker. */
+  #toName({ eventId, ticket }: Delivery): string {
+    return this.parts.version === "1.2" ? `${eventId}~${ticket}` : eventId;
+  }
+
+  #toHeaders(delivery: Delivery): Headers {
+    const { eventId, ticket } = delivery;
     const { id, key, number, version, profile, ackMode } = this.parts;
     const headers: (readonly [string, string])[] = [];
     if (id !== undefined) headers.push(["subscription", id]);
     headers.push(["message-id", profile.messageId === "subscription" ? (id ?? key) : eventId]);
     if (version === "1.2" && ticket !== undefined && ackMode !== "auto")
-      headers.push(["ack", toAckId(number, eventId)]);
+      headers.push(["ack", toAckId(number, this.#toName(delivery))]);
     headers.push(["subscription-id", key]);
     return headers;
   }
 }
 
-function toAckId(number: number, eventId: string): string {
-  return `${number}-${eventId}`;
+function toAckId(number: number, name: string): string {
+  return `${number}-${name}`;
 }
 
 /** Parses a value of MESSAGE's header `ack`; undefined if it is malformed. */
-export function parseAckId(text: string): { readonly number: number; readonly eventId: string } | undefined {
+export function parseAckId(text: string): { readonly number: number; readonly name: string } | undefined {
   const found = /^([1-9]\d{0,8})-(.+)$/s.exec(text);
-  return found === null ? undefined : { number: Number(found[1]), eventId: found[2] ?? "" };
+  return found === null ? undefined : { number: Number(found[1]), name: found[2] ?? "" };
 }

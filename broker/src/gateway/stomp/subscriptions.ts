@@ -30,7 +30,8 @@ export interface SubscriptionsParts {
 /** An event of a subscription that an ACK or NACK names. */
 export interface Settled {
   readonly subscription: Subscription;
-  readonly eventId: string;
+  /** The name by which the client settles the event. */
+  readonly name: string;
 }
 
 /** The subscriptions of one connection. */
@@ -213,9 +214,9 @@ export class Subscriptions {
   #findByAck(id: string): Settled | undefined {
     const found = parseAckId(id);
     if (found === undefined || found.number > this.#lastNumber) throw neverSent(id);
-    const { number, eventId } = found;
+    const { number, name } = found;
     for (const subscription of this.#open.values()) {
-      if (subscription.parts.number === number) return toSettled(subscription, eventId);
+      if (subscription.parts.number === number) return toSettled(subscription, name);
     }
     return undefined; // its subscription has ended
   }
@@ -258,9 +259,9 @@ export class Subscriptions {
   }
 }
 
-function toSettled(subscription: Subscription, eventId: string): Settled | undefined {
-  if (!subscription.knows(eventId)) throw neverSent(eventId);
-  return subscription.awaits(eventId) ? { subscription, eventId } : undefined;
+function toSettled(subscription: Subscription, name: string): Settled | undefined {
+  if (!subscription.knows(name)) throw neverSent(name);
+  return subscription.awaits(name) ? { subscription, name } : undefined;
 }
 
 function neverSent(id: string): BrokerError {
