@@ -1,5 +1,6 @@
 import { Socket } from "node:net";
 import { afterEach, expect, it, vi } from "vitest";
+import { HeldLedger } from "../testing/held-ledger.ts";
 import { RawClient } from "./testing/raw-client.ts";
 import { StompWorld } from "./testing/stomp-world.ts";
 
@@ -87,20 +88,54 @@ it("after the DISCONNECT of a client that sends no ACKs, resumes its durable sub
 it("lets another connection resume the durable subscription of a client that stops reading after its DISCONNECT", async () => {
   world = await StompWorld.start();
   const { port } = world;
-  const stalled = await subscribe(port);
-  const waitingBytes = watchWaitingBytes(stalled);
-  stalled.pause();
   const publisher = await RawClient.connect(port);
-  while (waitingBytes() === 0) {
-    publisher.send("SEND", { destination: "t", receipt: "r" }, "x".repeat(bodyBytes));
-    await publisher.next("RECEIPT");
-  }
+  const stalled = await startBehind(publisher, port);
   stalled.send("DISCONNECT", { receipt: "bye" });
-  publisher.send("SEND", { destination: "other", receipt: "r" }); // Its answer shows that the broker has read the DISCONNECT.
-  await publisher.next("RECEIPT");
+  await publish(publisher, "other"); // Its answer shows that the broker has read the DISCONNECT.
   const next = await subscribe(port);
   expect((await next.next("MESSAGE")).body).toBe("x".repeat(bodyBytes));
 });
+
+it("sends no event of a subscription whose RECEIPT comes while DISCONNECT waits", async () => {
+  const ledger = new HeldLedger();
+  world = await StompWorld.start({ change: ledger.change });
+  const { port, broker } = world;
+  const publisher = await RawClient.connect(port);
+  for (const topic of ["late", "other"]) await publish(publisher, topic);
+  const stalled = await startBehind(publisher, port);
+  ledger.hold();
+  stalled.send("SEND", { destination: "other", receipt: "sent" });
+  const late = {
+    destination: "late",
+    eventId: "OFFSET_FIRST",
+    "svc-subscriptionId": durable["svc-subscriptionId"].replaceAll("0a", "0b"),
+  };
+  stalled.send("SUBSCRIBE", { id: "late", receipt: "subscribed", ...late });
+  stalled.send("DISCONNECT", { receipt: "bye" });
+  await vi.waitFor(async () => expect((await broker.listSubscriptions())[0]?.subscriptions).toHaveLength(2), 30_000);
+  publisher.send("BEGIN", { transaction: "x", receipt: "r" }); // Its answer shows that the broker has read the DISCONNECT.
+  await publisher.next("RECEIPT");
+  ledger.release();
+  for (let count = 0; count < 5; count += 1) await publish(publisher, "other"); // leaves the broker time to deliver the event
+  stalled.resume();
+  await stalled.closed;
+  const last = stalled.frames.slice(-3).map(({ headers }) => headers["receipt-id"]);
+  expect(last).toEqual(["sent", "subscribed", "bye"]);
+});
+
+async function publish(publisher: RawClient, destination: string, body = ""): Promise<void> {
+  publisher.send("SEND", { destination, receipt: "r" }, body);
+  await publisher.next("RECEIPT");
+}
+
+/** A client with a durable subscription that reads nothing, while the broker still has room to write to it. */
+async function startBehind(publisher: RawClient, port: number): Promise<RawClient> {
+  const stalled = await subscribe(port);
+  const waitingBytes = watchWaitingBytes(stalled);
+  stalled.pause();
+  while (waitingBytes() === 0) await publish(publisher, "t", "x".repeat(bodyBytes));
+  return stalled;
+}
 
 /** The bytes that the broker's socket of a client keeps until the operating system takes them. */
 function watchWaitingBytes(client: RawClient): () => number {

@@ -42,6 +42,7 @@ export class Subscription implements Peer {
   #session: ConnectedSession | undefined;
   #attachment: Attachment | undefined;
   #isOpen = false;
+  #isPaused = false;
   #delay: NodeJS.Timeout | undefined;
 
   constructor(parts: SubscriptionParts) {
@@ -60,6 +61,7 @@ export class Subscription implements Peer {
 
   /** Takes events once the profile's pause is over. Call it when the RECEIPT is sent. */
   open(): void {
+    if (this.#isPaused) return; // the answers before the RECEIPT were late, and the client has left meanwhile
     const { firstMessageDelayMs } = this.parts.profile;
     const open = (): void => {
       this.#isOpen = true;
@@ -128,10 +130,11 @@ export class Subscription implements Peer {
     this.#attachment?.linger(until);
   }
 
-  /** Takes no more events. */
+  /** Takes no more events, even if it is opened later. */
   pause(): void {
     clearTimeout(this.#delay);
     this.#isOpen = false;
+    this.#isPaused = true;
   }
 
   /** Call it when the client sends no more. A durable subscription continues without the connection; resolves once the store has its place. */

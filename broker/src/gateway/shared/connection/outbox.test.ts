@@ -87,6 +87,18 @@ it("is settled only after it has written the bytes that it still held", async ()
   expect(isTaken).toBe(true);
 });
 
+it("is settled again only after it has written later bytes", async () => {
+  const socket = new StalledSocket();
+  socket.startReading();
+  const outbox = new Outbox(socket, new UnreadBytes(1_000_000));
+  let taken = 0;
+  for (const count of [1, 2]) {
+    outbox.write(Buffer.alloc(10), () => (taken += 1));
+    await outbox.settled();
+    expect(taken).toBe(count);
+  }
+});
+
 it("never calls onAccepted if the connection breaks first", async () => {
   const socket = new StalledSocket();
   socket.on("error", () => {});

@@ -93,7 +93,9 @@ export class Outbox {
       // Node reports no error for a write that the end of the connection interrupted.
       if (!(error instanceof Error) && !this.#stream.destroyed) for (const onAccepted of awaited) onAccepted();
       this.#awaitedWrites -= 1;
-      if (this.#awaitedWrites === 0) this.#settled?.resolve();
+      if (this.#awaitedWrites > 0) return;
+      this.#settled?.resolve();
+      this.#settled = undefined;
     };
   }
 
