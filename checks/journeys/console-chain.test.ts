@@ -59,23 +59,26 @@ describe.runIf(canRunChromium)("the console of a chain with other writers and re
     await page.context().close();
   });
 
-  it("the console reads the events of a batch again if a reorg put another transaction in its place", async () => {
+  it("the console reads a batch and each of its events again if a reorg put another transaction in its place", async () => {
     await client.open("x/c");
-    await client.publish("x/c", "before the reorg");
+    const { eventId } = await client.publish("x/c", "before the reorg");
     const page = await browser.open(`${broker.url}/console/chain`);
+    const asked = countAsked(page, eventId);
     const batch = page.getByText(/^x\/c: event 1/);
     await batch.click();
-    await page.getByRole("link", { name: /before the reorg/ }).waitFor();
+    await visitEvent(page, "before the reorg");
+    await page.getByRole("link", { name: "Chain", exact: true }).click();
     const other = `0x${"12".repeat(32)}`;
     await page.route(/\/v1\/blocks\?/, (route) =>
       replace(route, (text) => text.replaceAll(/(?<="transactionHash":")0x[0-9a-f]{64}/g, other)),
     );
-    await page.route(/\/events\?/, (route) =>
+    await page.route(/\/events\?|\/jsonrpc$/, (route) =>
       replace(route, (text) => text.replace(toBase64("before the reorg"), toBase64("after the reorg"))),
     );
     await page.getByText(other).first().waitFor();
     await batch.click();
-    await page.getByRole("link", { name: /after the reorg/ }).waitFor();
+    await visitEvent(page, "after the reorg");
+    expect(asked).toEqual({ getEvent: 2, place: 2, getProof: 2 });
     await page.context().close();
   });
 
@@ -146,6 +149,26 @@ describe.runIf(canRunChromium)("the console of a chain with other writers and re
 async function replace(route: Route, change: (text: string) => string): Promise<void> {
   const text = await (await route.fetch()).text();
   await route.fulfill({ body: change(text), contentType: "application/json" });
+}
+
+/** From the batch of an event to the event, and on to its proof. */
+async function visitEvent(page: Page, content: string): Promise<void> {
+  await page.getByRole("link", { name: content }).click();
+  await page.getByRole("tabpanel").getByText(content, { exact: true }).waitFor();
+  await page.getByText("Place in the block").waitFor();
+  await page.getByRole("link", { name: "Prove it" }).click();
+  await page.getByRole("button", { name: "Copy the proof" }).waitFor();
+}
+
+/** How often a page asks for an event, its place in its block, and its proof. */
+function countAsked(page: Page, eventId: string): Readonly<Record<"getEvent" | "place" | "getProof", number>> {
+  const asked = { getEvent: 0, place: 0, getProof: 0 };
+  page.on("request", (request) => {
+    if (request.url().includes(`/admin/v1/events/${eventId}`)) asked.place += 1;
+    const body = request.postData() ?? "";
+    for (const method of ["getEvent", "getProof"] as const) if (body.includes(`"${method}"`)) asked[method] += 1;
+  });
+  return asked;
 }
 
 function toBase64(text: string): string {

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { memo, type ReactNode, useMemo } from "react";
 import { Link } from "wouter";
 import { askAgain } from "../broker/ask-again.ts";
+import { whileShown } from "../broker/while-shown.ts";
 import { useStele } from "../broker/session-context.tsx";
 import { mayShow, useRights } from "../broker/use-rights.ts";
 import { parseEventId } from "../lib/event-id.ts";
@@ -32,7 +33,7 @@ export const Inspector = memo(function Inspector({ eventId, groupId, known }: In
     ...askAgain,
     queryKey: ["event", groupId, eventId],
     queryFn: ({ signal }) => known ?? readEvent(stele, eventId, { groupId, signal }),
-    staleTime: Number.POSITIVE_INFINITY,
+    ...whileShown,
   });
   const event = known ?? data; // After a reorg, another event may have this eventId.
   if (event === undefined) {
@@ -91,7 +92,7 @@ function ChainPlace({ eventId, groupId }: Pick<InspectorProps, "eventId" | "grou
     ...askAgain,
     queryKey: ["place", groupId, eventId],
     queryFn: ({ signal }) => stele.admin.event(eventId, { groupId, signal }),
-    staleTime: Number.POSITIVE_INFINITY,
+    ...whileShown,
     enabled: rights !== undefined && mayShow(rights, "admin"),
   });
   const place = parseEventId(eventId);

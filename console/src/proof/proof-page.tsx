@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useRef, useState } from "react";
 import { Link, useSearchParams } from "wouter";
 import { askAgain } from "../broker/ask-again.ts";
+import { whileShown } from "../broker/while-shown.ts";
 import { describeError, isServedElsewhere } from "../broker/describe-error.ts";
 import { useStele } from "../broker/session-context.tsx";
 import { parseEventId } from "../lib/event-id.ts";
@@ -26,7 +27,7 @@ export function ProofPage({ eventId }: { readonly eventId: string }): ReactNode 
     ...askAgain,
     queryKey: ["proof", groupId, eventId],
     queryFn: ({ signal }) => getOwnProof(stele, eventId, { groupId, signal }),
-    staleTime: Number.POSITIVE_INFINITY,
+    ...whileShown,
   });
   return (
     <Page

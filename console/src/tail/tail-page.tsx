@@ -73,7 +73,7 @@ function useEventsAfterReorg({ resync }: LiveTail): void {
   const queries = useQueryClient();
   useEffect(() => {
     if (resync === undefined) return;
-    for (const head of ["event", "place", "proof"]) void queries.resetQueries({ queryKey: [head] });
+    for (const head of ["event", "place"]) void queries.resetQueries({ queryKey: [head] });
   }, [queries, resync]);
 }
 
