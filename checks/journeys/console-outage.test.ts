@@ -1,6 +1,6 @@
 import type { Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { until } from "../harness/until.ts";
+import { until, untilHolds } from "../harness/until.ts";
 import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
 import { canRunChromium } from "../harness/chromium.ts";
 import { ConsoleBrowser } from "./console/console-browser.ts";
@@ -51,6 +51,29 @@ describe.runIf(canRunChromium)("the console while its broker hangs or is away, i
     await world.client.publish("bills", "after the outage");
     await newest.getByText("after the outage").waitFor();
     expect(await isMarked(newest)).toBe(true);
+    await page.context().close();
+  });
+
+  it("the overview of an empty broker asks again after a refusal when somebody comes back, and shows the first steps alone in an outage", async () => {
+    await using empty = await embeddedWorld.start({});
+    const page = await browser.open("about:blank");
+    await page.route(/\/jsonrpc/, (route) => route.fulfill({ status: 404 }));
+    await page.goto(`${empty.broker.url}/console/cluster`);
+    const count = (name: string): Promise<number> => page.getByRole("region", { name }).count();
+    const refused = page.waitForResponse(/\/jsonrpc/);
+    await page.getByRole("link", { name: "Overview" }).click();
+    await refused;
+    await page.unrouteAll();
+    await untilHolds(async () => {
+      await page.evaluate("window.dispatchEvent(new Event('visibilitychange'))");
+      expect(await count("First steps")).toBe(1);
+    });
+    await page.getByRole("link", { name: "Cluster", exact: true }).click();
+    await page.getByText("Ready", { exact: true }).waitFor();
+    const outage = await cutOff(page, /\/jsonrpc/);
+    await page.getByRole("link", { name: "Overview" }).click();
+    await outage.asksAgain('"list"');
+    expect([await count("First steps"), await count("Newest events")]).toEqual([1, 0]);
     await page.context().close();
   });
 

@@ -18,13 +18,13 @@ export function OverviewPage(): ReactNode {
     ...askAgain,
     queryKey: ["empty"],
     queryFn: ({ signal }) => isEmptyBroker(stele, signal),
+    staleTime: Number.POSITIVE_INFINITY,
     // An empty broker may have events when somebody opens the overview again. Until then, the first steps stay, and show the first event.
-    staleTime: ({ state }) => (state.data === true ? 0 : Number.POSITIVE_INFINITY),
-    refetchOnWindowFocus: false,
+    refetchOnMount: ({ state }) => (state.data === true ? "always" : true),
   });
   // A broker that gave no answer, or none yet, may have events. One that refused to list topics to the caller would also refuse a tail of all.
   const isAway = failureReason instanceof SteleError && failureReason.retry;
-  const hasEvents = wasEmpty === false || isAway;
+  const hasEvents = wasEmpty === undefined ? isAway : !wasEmpty;
   return (
     <Page title="Overview">
       {wasEmpty === true ? <Greeting /> : null}
