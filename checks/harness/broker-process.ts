@@ -6,11 +6,10 @@ export const mainFile =
   process.env["CHECKS_BROKER_MAIN"] ?? fileURLToPath(new URL("../../broker/dist/bundle/stele.js", import.meta.url));
 
 /**
- * vitest.config.ts sets these flags. V8 optimises later: a broker that starts and answers a few calls then takes a tenth less processor time. It collects
- * garbage without helper threads: another 3 %. The tests of the project `alone` measure the broker. They run without the flags, so that their brokers start
- * as users start them.
+ * vitest.config.ts sets this flag, so that V8 optimises later: a broker that starts and answers a few calls then takes a tenth less processor time. The tests of
+ * the project `alone` measure the broker. They run without the flag, so that their brokers start as users start them.
  */
-const nodeFlags = process.execArgv.filter((flag) => /^--(?:interrupt-budget=.*|single-threaded-gc)$/.test(flag));
+const nodeFlags = process.execArgv.filter((flag) => flag.startsWith("--interrupt-budget="));
 
 export interface BrokerOptions {
   readonly dataDir: string;
