@@ -94,9 +94,12 @@ describe.runIf(canRunChromium)(
       await page.context().close();
     });
 
-    it("the header of the console covers no element that Shift+Tab reaches", async () => {
+    it("the header of the console covers no element that Shift+Tab reaches, also with its three rows if the tab has a key", async () => {
       await world.client.publish("known", "so that the broker is not empty");
       const page = await open("");
+      await page.evaluate("sessionStorage.setItem('stele-key:/console', 'key')");
+      await page.reload();
+      await page.getByRole("button", { name: "Forget the key" }).waitFor();
       await page.getByRole("link", { name: "Open the tail" }).waitFor();
       await page.getByRole("button", { name: "Copy as curl" }).focus();
       const header = (await page.getByRole("banner").boundingBox())?.height ?? 0;
@@ -106,7 +109,34 @@ describe.runIf(canRunChromium)(
         tops.push((await focused.boundingBox())?.y ?? 0);
       }
       expect(tops.length).toBeGreaterThan(5);
+      expect(header).toBeGreaterThan(100);
       expect(Math.min(...tops)).toBeGreaterThanOrEqual(header);
+      await page.setViewportSize({ width: 390, height: 400 });
+      const link = page.getByRole("link", { name: "Open the tail" });
+      const topOf = async (): Promise<number> => (await link.boundingBox())?.y ?? 0;
+      await page.evaluate(`scrollBy(0, ${(await topOf()) - header + 10})`);
+      expect(await topOf()).toBeLessThan(header);
+      await link.focus();
+      expect(await topOf()).toBeGreaterThanOrEqual(header);
+      await page.context().close();
+    });
+
+    it("the console scrolls neither the page for an element of its header, nor a tail for a row in sight", async () => {
+      await world.client.open("still");
+      await Promise.all(Array.from({ length: 60 }, () => world.client.publish("still", "a line")));
+      const page = await open("");
+      await page.setViewportSize({ width: 390, height: 400 });
+      await page.getByText("Ready: the broker takes and delivers events.").waitFor();
+      await page.evaluate("scrollTo(0, 300)");
+      for (const element of await page.getByRole("banner").locator("a, button").all()) {
+        await element.focus();
+        expect(await page.evaluate("scrollY")).toBe(300);
+      }
+      await page.setViewportSize({ width: 390, height: 780 });
+      await page.goto(`${world.broker.url}/console/tail?topic=still&after=OFFSET_FIRST`);
+      await page.getByText("Live · 60 events kept").waitFor();
+      await untilHolds(async () => expect(await focusTopRow(page)).toBe(true));
+      expect(await page.getByRole("button", { name: "Newest events" }).count()).toBe(0);
       await page.context().close();
     });
 
@@ -268,4 +298,16 @@ describe.runIf(canRunChromium)(
 
 function isFocused(page: Page, name: string): Promise<boolean> {
   return page.getByRole("button", { name }).evaluate((button) => button === button.ownerDocument.activeElement);
+}
+
+/** Moves the focus to the first row in sight of a tail. Returns whether there is one, and the rows stayed in place. */
+function focusTopRow(page: Page): Promise<unknown> {
+  return page.evaluate(`{
+    const list = document.querySelector("[aria-label=Events]");
+    const yOf = (element) => element.getBoundingClientRect().y;
+    const before = list.scrollTop;
+    const [row] = [...list.querySelectorAll("a")].filter((a) => yOf(a) >= yOf(list)).toSorted((a, b) => yOf(a) - yOf(b));
+    row?.focus();
+    row !== undefined && before > 0 && list.scrollTop === before;
+  }`);
 }

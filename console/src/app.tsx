@@ -136,7 +136,7 @@ function Header(): ReactNode {
   const offered = views.filter(({ action }) => action === undefined || mayShow(rights, action));
   const isCurrent = (path: string): boolean => (path === "/" ? location === "/" : location.startsWith(path));
   return (
-    <header>
+    <header ref={publishHeight}>
       <Link href="/" className="brand">
         Stele
       </Link>
@@ -153,6 +153,15 @@ function Header(): ReactNode {
       {rights?.principal === undefined ? null : <LogOut />}
     </header>
   );
+}
+
+/** Keeps the height of the header where the styles find it. */
+function publishHeight(header: HTMLElement): () => void {
+  const resized = new ResizeObserver(() =>
+    document.documentElement.style.setProperty("--header", `${header.offsetHeight}px`),
+  );
+  resized.observe(header);
+  return () => resized.disconnect();
 }
 
 interface ViewLinkProps {
