@@ -79,6 +79,7 @@ describe.runIf(canRunChromium)("the console of a chain with other writers and re
     await batch.click();
     await visitEvent(page, "after the reorg");
     expect(asked).toEqual({ getEvent: 2, place: 2, getProof: 2 });
+    await page.unrouteAll({ behavior: "wait" }); // Otherwise a poll whose answer is under way would fail with the page.
     await page.context().close();
   });
 
