@@ -172,7 +172,7 @@ describe("a retained event", () => {
     const peer = new RecordingPeer();
     const attachment = await attach(peer, 1);
     const sessionFilter = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
-    void attachment.subscribe([{ ...sessionFilter, filter: parseTopicFilter("#"), retained: "always" }]);
+    await attachment.subscribe([{ ...sessionFilter, filter: parseTopicFilter("#"), retained: "always" }]);
     await engine.publish("a", "2");
     for (let given = 0; given < 4; given += 1) {
       await engine.clock.settle();
