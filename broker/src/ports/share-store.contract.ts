@@ -17,6 +17,13 @@ function filterOf(number: number): StoredFilter {
   return anyFilterOf(number, { filter, qos: 1, isNoLocal: false, identifier: undefined });
 }
 
+/** A filter of each of a thousand shares. */
+function manyFrom(firstNumber: number): readonly StoredFilter[] {
+  return Array.from({ length: 1_000 }, (_, index) =>
+    anyFilterOf(firstNumber + index, { filter: parseTopicFilter(`$share/workers/b/${index}`) }),
+  );
+}
+
 /** The guarantees of the ShareStore port. */
 export function testShares(store: () => Store): void {
   const sessions = () => store().sessions;
@@ -63,6 +70,20 @@ export function testShares(store: () => Store): void {
     expect(await sessions().findShare(group, filter)).toBeUndefined();
     await join(3);
     expect((await find()).id).not.toBe(share.id);
+  });
+
+  it("a session joins and leaves a thousand shares at once, and those with other members go on", async () => {
+    const second = await claim(2);
+    const ofBoth = manyFrom(1_000).slice(0, 2);
+    await sessions().saveSessionFilters(first, { put: ofBoth, removed: [], generation: 0 });
+    const put = [filterOf(2), ...manyFrom(2_000)];
+    const filters = put.map((one) => one.filter);
+    await sessions().saveSessionFilters(second, { put, removed: [], generation: 0 });
+    expect(await find()).toEqual(share);
+    expect(await sessions().findShareCursors(group, filters)).toEqual(new Map(filters.map((one) => [one, position])));
+    await sessions().saveSessionFilters(second, { put: [], removed: filters, generation: 0 });
+    const kept = [filter, ...ofBoth.map((one) => one.filter)];
+    expect(await sessions().findShareCursors(group, filters)).toEqual(new Map(kept.map((one) => [one, position])));
   });
 
   it("a share ends when the session of its last member ends, or when that member's filter is removed", async () => {

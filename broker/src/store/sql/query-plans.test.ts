@@ -17,6 +17,7 @@ import { migrate } from "./migrations/migrations.ts";
 import type { SqlDatabase } from "./schema.ts";
 import { countDetached, findDetached } from "./sessions/session-detaching.ts";
 import type { ShareId } from "../../ports/session-store.ts";
+import { findWithoutMember } from "./sessions/share-members.ts";
 import { findMembers } from "./sessions/share-restore.ts";
 import { findPlaces, findRangeEnd, findReturned, findReturning } from "./sessions/sql-shares.ts";
 import { countPage } from "./sql-publish-keys.ts";
@@ -261,6 +262,14 @@ describe("query plans of SQLite", () => {
   it("findMembers begins with the share's filter, not with the sessions of the group", async () => {
     const query = findMembers(database.relaxed, { groupId: "1", filter: "$share/a/b" }).limit(1);
     expect((await planOf(query.compile())).filter((step) => /^(SCAN|SEARCH)/.test(step))).toEqual([
+      "SEARCH session_subscriptions USING INDEX session_subscriptions_of_shares (filter=?)",
+      expect.stringMatching(/^SEARCH sessions USING INDEX .*\(session_id=\?\)$/),
+    ]);
+  });
+
+  it("findWithoutMember looks each filter up, and reads no other filter or session", async () => {
+    const query = findWithoutMember(database, "1", ["$share/a/b"]).compile(database.relaxed);
+    expect((await planOf(query)).filter((step) => /^(SCAN|SEARCH) session/.test(step))).toEqual([
       "SEARCH session_subscriptions USING INDEX session_subscriptions_of_shares (filter=?)",
       expect.stringMatching(/^SEARCH sessions USING INDEX .*\(session_id=\?\)$/),
     ]);

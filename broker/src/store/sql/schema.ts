@@ -331,6 +331,8 @@ export interface SqlDatabase {
   readonly isShared: boolean;
   /** Holds the lock of this name, across processes, until the transaction ends. */
   readonly lock: (transaction: Transaction<Schema>, name: string, mode?: LockMode) => Promise<void>;
+  /** As `lock`, exclusively, for several names in the given order. */
+  readonly lockAll: (transaction: Transaction<Schema>, names: readonly string[]) => Promise<void>;
   /** Locks the rows that a query returns against changes by others until the transaction ends. */
   readonly locking: <Table extends keyof Schema, Row>(
     query: SelectQueryBuilder<Schema, Table, Row>,

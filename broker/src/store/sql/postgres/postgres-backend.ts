@@ -16,7 +16,7 @@ import { rowWriter } from "./row-writer.ts";
 import { saveProgress } from "./save-progress.ts";
 import type { SessionLimits } from "./session.ts";
 import { SharedLocks } from "./shared-locks.ts";
-import { holdLease, lockByName } from "./sharing.ts";
+import { holdLease, lockByName, lockByNames } from "./sharing.ts";
 
 export interface PostgresBackendOptions {
   readonly address: PostgresAddress;
@@ -71,6 +71,7 @@ async function openPostgres({ session, ...options }: PostgresBackendOptions): Pr
     isShared: true,
     lock: (transaction, name, mode) =>
       mode === "shared" ? shared.take(transaction, name) : lockByName(transaction, name, mode),
+    lockAll: lockByNames,
     locking: (query) => query.forUpdate(),
     holdLease,
     notify: sendHints,

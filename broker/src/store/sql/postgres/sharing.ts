@@ -16,6 +16,12 @@ export async function lockByName(
   await sql`select ${lock}`.execute(transaction);
 }
 
+/** As {@link lockByName}, exclusively, for several names, one after the other. */
+export async function lockByNames(transaction: Transaction<Schema>, names: readonly string[]): Promise<void> {
+  const key = sql`hashtextextended('stele ' || name, 0)`;
+  await sql`select pg_advisory_xact_lock(${key}) from unnest(${names}::text[]) as name`.execute(transaction);
+}
+
 /** Takes an advisory lock in shared mode until the transaction ends. Returns false, without the lock, if another transaction holds or awaits it exclusively. */
 export async function tryToShare(transaction: Transaction<Schema>, name: string): Promise<boolean> {
   const { rows } = await sql<{ readonly free: boolean }>`

@@ -47,6 +47,7 @@ import {
   toStored,
   withEnd,
 } from "./session-rows.ts";
+import { changeMembers, type MemberChange } from "./share-members.ts";
 import { keepShared, settle, SqlShares } from "./sql-shares.ts";
 import { findExceededSessionQuota } from "../access/stored-quotas.ts";
 import { rollbackLock } from "../subscriptions/sql-subscriptions.ts";
@@ -127,8 +128,8 @@ export class SqlSessions implements SessionStore, ShareStore {
       for (const page of pagesOf(rows)) await transaction.insertInto("session_subscriptions").values(page).execute();
       const filters_check = toStored(row.filters_check + filtersCheck(rows) - filtersCheck(former));
       await transaction.updateTable("sessions").set({ filters_check }).where("session_id", "=", key.id).execute();
-      await this.#shares.join(transaction, row.group_id, put);
-      await this.#shares.leave(transaction, row.group_id, replacesAll ? former.map(({ filter }) => filter) : removed);
+      const left = replacesAll ? former.map(({ filter }) => filter) : removed;
+      await this.#changeMembers(transaction, row.group_id, { sessionId: key.id, put, removed: left });
       return "saved";
     });
   }
@@ -261,9 +262,10 @@ export class SqlSessions implements SessionStore, ShareStore {
         .returning("group_id")
         .executeTakeFirst();
       await transaction.deleteFrom("session_subscriptions").where("subscription_id", "=", id).execute();
-      if (row !== undefined) await this.#shares.leave(transaction, row.group_id, [found.filter]);
-      await keepShared(transaction, [found.session_id]);
       const owner = found.session_id as SessionId; // Unchanged since it was stored.
+      const left = { sessionId: owner, put: [], removed: [found.filter] };
+      if (row !== undefined) await this.#changeMembers(transaction, row.group_id, left);
+      await keepShared(transaction, [found.session_id]);
       await this.#database.notify(transaction, [{ kind: "session", id: owner }]);
       return true;
     });
@@ -384,7 +386,11 @@ export class SqlSessions implements SessionStore, ShareStore {
     const shared = await this.#shares.filtersOf(transaction, id);
     await transaction.deleteFrom("session_subscriptions").where("session_id", "=", id).execute();
     await transaction.deleteFrom("sessions").where("session_id", "=", id).execute();
-    await this.#shares.leave(transaction, groupId, shared);
+    await this.#changeMembers(transaction, groupId, { sessionId: id, put: [], removed: shared });
+  }
+
+  #changeMembers(transaction: Transaction<Schema>, groupId: string, change: MemberChange): Promise<void> {
+    return changeMembers({ database: this.#database, transaction, groupId }, change);
   }
 
   #change<Result>(task: (transaction: Transaction<Schema>) => Promise<Result>): Promise<Result> {

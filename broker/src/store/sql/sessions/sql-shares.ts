@@ -3,7 +3,7 @@ import type { GroupId } from "../../../domain/group-id.ts";
 import { before, minOf, type Position, positionZero } from "../../../domain/position.ts";
 import { isShared } from "../../../domain/shared-filter.ts";
 import type { TopicFilter } from "../../../domain/topic-filter.ts";
-import type { SessionId, SessionKey, SettledEvent, ShareId, StoredFilter } from "../../../ports/session-store.ts";
+import type { SessionId, SessionKey, SettledEvent, ShareId } from "../../../ports/session-store.ts";
 import type {
   ReturnedPage,
   ShareGift,
@@ -16,7 +16,7 @@ import { pagesById, rowsAtOnceMax } from "../pages-by-id.ts";
 import { pagesOf } from "../pages.ts";
 import type { ShareEventTable, ShareTable } from "./share-tables.ts";
 import type { Schema, SqlDatabase } from "../schema.ts";
-import { beginShare, findMembers, type NamedShare } from "./share-restore.ts";
+import { findOrBegin } from "./share-members.ts";
 import { cursorCheck, cursorCheckSql, fromShareEventRow, fromShareRow, toShareEventRow } from "./share-rows.ts";
 import { rollbackLock } from "../subscriptions/sql-subscriptions.ts";
 
@@ -59,7 +59,7 @@ export class SqlShares implements ShareStore {
     if (share !== undefined) return share;
     return relaxed.transaction().execute(async (transaction) => {
       await this.#database.lock(transaction, rollbackLock(groupId), "shared");
-      return this.#begin(transaction, { groupId, filter });
+      return findOrBegin({ database: this.#database, transaction, groupId }, filter);
     });
   }
 
@@ -168,24 +168,6 @@ export class SqlShares implements ShareStore {
     });
   }
 
-  /** Begins the shares of a session's new filters, if they do not exist. */
-  async join(transaction: Transaction<Schema>, groupId: string, filters: readonly StoredFilter[]): Promise<void> {
-    for (const { filter } of filters.filter(({ filter: text }) => isShared(text)).toSorted(byText)) {
-      await this.#begin(transaction, { groupId, filter });
-    }
-  }
-
-  /** Removes the shares of a session's former filters that have no member left. */
-  async leave(transaction: Transaction<Schema>, groupId: string, filters: readonly string[]): Promise<void> {
-    for (const filter of filters.filter(isShared).toSorted()) {
-      await this.#lock(transaction, groupId, filter);
-      const member = await findMembers(transaction, { groupId, filter }).limit(1).executeTakeFirst();
-      if (member !== undefined) continue;
-      const row = await rowOf(transaction, { groupId, filter }).executeTakeFirst();
-      if (row !== undefined) await drop(transaction, row.share_id);
-    }
-  }
-
   /** The filters of shares that a session is a member of. */
   async filtersOf(transaction: Transaction<Schema>, id: SessionId): Promise<readonly string[]> {
     const query = transaction.selectFrom("session_subscriptions").select("filter").where("session_id", "=", id);
@@ -210,20 +192,6 @@ export class SqlShares implements ShareStore {
     const rows = await this.#database.locking(query).execute();
     const intact = rows.filter(({ session_id, epoch }) => members.get(session_id as SessionId) === epoch);
     return intact.length === members.size;
-  }
-
-  #lock(transaction: Transaction<Schema>, groupId: string, filter: string): Promise<void> {
-    return this.#database.lock(transaction, `share ${JSON.stringify([groupId, filter])}`);
-  }
-
-  /** Returns the share; begins it if its row is missing or damaged. Undefined if the share has no intact member. */
-  async #begin(transaction: Transaction<Schema>, { groupId, filter }: NamedShare): Promise<StoredShare | undefined> {
-    await this.#lock(transaction, groupId, filter);
-    const row = await rowOf(transaction, { groupId, filter }).executeTakeFirst();
-    const share = row && fromShareRow(row);
-    if (share !== undefined) return share;
-    if (row !== undefined) this.#database.damaged(`the row of share ${filter} does not match its checksum`); // The call reports the damage.
-    return beginShare(transaction, { groupId, filter }, row);
   }
 }
 
@@ -369,12 +337,6 @@ function rowOf(database: Kysely<Schema>, { groupId, filter }: { readonly groupId
   return database.selectFrom("shares").selectAll().where("group_id", "=", groupId).where("filter", "=", filter);
 }
 
-/** Deletes the share first: that waits for a take in progress, so that the second statement also deletes the events that the take has given. */
-async function drop(transaction: Transaction<Schema>, id: string): Promise<void> {
-  await transaction.deleteFrom("shares").where("share_id", "=", id).execute();
-  await transaction.deleteFrom("share_events").where("share_id", "=", id).execute();
-}
-
 async function deleteEvents(
   transaction: Transaction<Schema>,
   { share, positions, holder }: { share: ShareId; positions: readonly Position[]; holder?: SessionKey },
@@ -389,8 +351,4 @@ async function deleteEvents(
 function toRow(share: ShareId, { position, topic, to }: ShareGift) {
   const place = { share_id: share, position, topic };
   return toShareEventRow({ ...place, session_id: to.id, session_epoch: to.epoch, given_epoch: to.epoch });
-}
-
-function byText(left: StoredFilter, right: StoredFilter): number {
-  return left.filter < right.filter ? -1 : 1;
 }

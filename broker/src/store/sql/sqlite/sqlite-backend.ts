@@ -45,6 +45,7 @@ async function openSqlite(file: string, options: SqliteSessionOptions): Promise<
     isShared: false,
     // Nothing to lock: transactions take turns on one connection, and no other process can open the file.
     lock: async () => {},
+    lockAll: async () => {},
     locking: (query) => query,
     holdLease: async () => true,
     notify: async () => {},

@@ -1,0 +1,143 @@
+import { sql, type Transaction } from "kysely";
+import { isShared } from "../../../domain/shared-filter.ts";
+import type { SessionId, StoredFilter } from "../../../ports/session-store.ts";
+import type { StoredShare } from "../../../ports/share-store.ts";
+import { checksumOf } from "../../checksum.ts";
+import { pagesOf } from "../pages.ts";
+import type { Schema, SqlDatabase } from "../schema.ts";
+import { beginShare, type NamedShare } from "./share-restore.ts";
+import { fromShareRow, ofShare, toShareRow } from "./share-rows.ts";
+
+/** A transaction on a database, in a group. */
+export interface InGroup {
+  readonly database: SqlDatabase;
+  readonly transaction: Transaction<Schema>;
+  readonly groupId: string;
+}
+
+/** The shares that a session joins and leaves at once. */
+export interface MemberChange {
+  readonly sessionId: SessionId;
+  readonly put: readonly StoredFilter[];
+  readonly removed: readonly string[];
+}
+
+/**
+ * Number of locks for all shares of a database, several shares for each lock. A session may join thousands of shares, and with a lock for each one, a few such
+ * sessions would fill the lock table of a PostgreSQL server, which has room for 6,400 locks by default.
+ */
+const shareLocks = 256;
+
+/** Begins the shares that a session joins, if they do not exist, and removes those that it leaves and that have no member left. Its filters are written. */
+export async function changeMembers(at: InGroup, { sessionId, put, removed }: MemberChange): Promise<void> {
+  const joined = put.filter(({ filter }) => isShared(filter));
+  const left = removed.filter(isShared);
+  await lockShares(at, [...joined.map(({ filter }) => filter), ...left]);
+  for (const page of pagesOf(joined)) await joinLocked(at, sessionId, page);
+  for (const page of pagesOf(left)) await leaveLocked(at, page);
+}
+
+/** Returns the share; begins it if its row is missing or damaged. Undefined if the share has no intact member. */
+export async function findOrBegin(at: InGroup, filter: NamedShare["filter"]): Promise<StoredShare | undefined> {
+  await lockShares(at, [filter]);
+  return beginLocked(at, filter);
+}
+
+/** Call it once in a transaction: all transactions take the locks in the same order, so that they cannot deadlock. */
+async function lockShares({ database, transaction, groupId }: InGroup, filters: readonly string[]): Promise<void> {
+  const numbers = new Set(filters.map((filter) => checksumOf([groupId, filter]) % shareLocks));
+  const ordered = [...numbers].toSorted((left, right) => left - right);
+  if (ordered.length > 0)
+    await database.lockAll(
+      transaction,
+      ordered.map((number) => `shares ${number}`),
+    );
+}
+
+async function beginLocked(at: InGroup, filter: NamedShare["filter"]): Promise<StoredShare | undefined> {
+  const { database, transaction, groupId } = at;
+  const row = await transaction
+    .selectFrom("shares")
+    .selectAll()
+    .where("group_id", "=", groupId)
+    .where("filter", "=", filter)
+    .executeTakeFirst();
+  const share = row && fromShareRow(row);
+  if (share !== undefined) return share;
+  if (row !== undefined) database.damaged(`the row of share ${filter} does not match its checksum`); // The call reports the damage.
+  return beginShare(transaction, { groupId, filter }, row);
+}
+
+/** Begins together the shares that are surely new, because their locks may delay other sessions. */
+async function joinLocked(at: InGroup, sessionId: SessionId, put: readonly StoredFilter[]): Promise<void> {
+  const { database, transaction, groupId } = at;
+  const rows = await transaction
+    .selectFrom("shares")
+    .selectAll()
+    .where("group_id", "=", groupId)
+    .where("filter", "in", database.column(put.map(({ filter }) => filter)))
+    .execute();
+  const found = new Map<string, StoredShare | undefined>(rows.map((row) => [row.filter, fromShareRow(row)]));
+  const missing = put.filter(({ filter }) => found.get(filter) === undefined);
+  if (missing.length === 0) return;
+  const known = await findKnown(at, sessionId, missing);
+  const isNew = ({ id, filter }: StoredFilter): boolean => !found.has(filter) && !known.has(filter) && !known.has(id);
+  const begun = missing.filter(isNew).map(({ id, filter, startsAfter: cursor }) => {
+    return toShareRow({ share_id: id, group_id: groupId, filter, cursor, epoch: 0 });
+  });
+  for (const page of pagesOf(begun)) await transaction.insertInto("shares").values(page).execute();
+  for (const one of missing) if (!isNew(one)) await beginLocked(at, one.filter);
+}
+
+/** Which of the filters have other members, and which of their identifiers a share or one of its events has: such a share has lost its row, or the row is damaged. */
+async function findKnown(
+  { database, transaction }: InGroup,
+  sessionId: SessionId,
+  put: readonly StoredFilter[],
+): Promise<ReadonlySet<string>> {
+  const ids = database.column(put.map(({ id }) => id));
+  const filters = database.column(put.map(({ filter }) => filter));
+  const rows = await transaction
+    .selectFrom("shares")
+    .select("share_id as known")
+    .where("share_id", "in", ids)
+    .union(transaction.selectFrom("share_events").select("share_id as known").where("share_id", "in", ids))
+    .union(
+      transaction
+        .selectFrom("session_subscriptions")
+        .select("filter as known")
+        .where("filter", "in", filters)
+        .where(ofShare)
+        .where("session_id", "!=", sessionId),
+    )
+    .execute();
+  return new Set(rows.map(({ known }) => known));
+}
+
+/** Deletes the shares first: that waits for takes in progress, so that the last statement also deletes the events that the takes have given. */
+async function leaveLocked({ database, transaction, groupId }: InGroup, filters: readonly string[]): Promise<void> {
+  const { rows } = await findWithoutMember(database, groupId, filters).execute(transaction);
+  if (rows.length === 0) return;
+  const ended = await transaction
+    .deleteFrom("shares")
+    .where("group_id", "=", groupId)
+    .where("filter", "in", database.column(rows.map(({ filter }) => filter)))
+    .returning("share_id")
+    .execute();
+  const ids = database.column(ended.map(({ share_id }) => share_id));
+  await transaction.deleteFrom("share_events").where("share_id", "in", ids).execute();
+}
+
+/** Those of a group's filters that no session has. Begins with the given filters: a popular share has thousands of members, and a group thousands of shares. */
+export function findWithoutMember(
+  { column }: Pick<SqlDatabase, "column">,
+  groupId: string,
+  filters: readonly string[],
+) {
+  return sql<Pick<StoredFilter, "filter">>`with given (name) as ${column(filters)}
+    select name as filter from given where (
+      select subscription_id from session_subscriptions
+      where filter = name and ${ofShare}
+        and (select group_id from sessions where sessions.session_id = session_subscriptions.session_id) = ${groupId}
+      limit 1) is null`;
+}
