@@ -80,6 +80,31 @@ describe("the SQLite session", () => {
     await session.close();
   });
 
+  it("gives the event loop turns after a statement that blocked it for long, so that Node accepts more than one connection", async () => {
+    const native = await openNative(temporaryFile());
+    native.function("block", (ms, result) => {
+      const until = performance.now() + Number(ms);
+      while (performance.now() < until);
+      return result;
+    });
+    const session = new SqliteSession(native, { description: "", onFault: () => {}, keepsLog: () => false });
+    await session.acquire("FULL", "slow");
+    await session.executeQuery({ sql: "select block(50, 0)", parameters: [] });
+    let turns = 0;
+    let isNext = false;
+    const count = (): void => {
+      turns += 1;
+      if (!isNext) setImmediate(count);
+    };
+    setImmediate(count);
+    session.release();
+    await session.acquire("FULL", "slow");
+    isNext = true;
+    expect(turns).toBeGreaterThan(10);
+    session.release();
+    await session.close();
+  });
+
   it("close waits for all callers that came before", async () => {
     const native = await openNative(temporaryFile());
     const session = new SqliteSession(native, { description: "", onFault: () => {}, keepsLog: () => false });
