@@ -40,6 +40,22 @@ describe("Semaphore", () => {
     expect(await Promise.all(all)).toEqual(["a", "b", "c", "d", "e"]);
   });
 
+  it("starts the newest of the waiting tasks first if told so, and none that has given up", async () => {
+    semaphore = new Semaphore(2, { isNewestFirst: true });
+    const all = ["a", "b", "c", "d"].map((name) => enter(name));
+    const left = Array.from({ length: 100 }, (_, index) => {
+      const leaving = new AbortController();
+      const waiting = enter(`left ${index}`, leaving.signal);
+      leaving.abort();
+      return waiting;
+    });
+    all.push(enter("e"));
+    for (const name of ["a", "b", "e", "d", "c"]) await end(name);
+    expect(begun).toEqual(["a", "b", "e", "d", "c"]);
+    expect(await Promise.all(all)).toEqual(["a", "b", "c", "d", "e"]);
+    expect(new Set(await Promise.all(left))).toEqual(new Set([undefined]));
+  });
+
   it("puts a returning caller behind those that wait", async () => {
     void ["a", "b", "c"].map((name) => enter(name));
     const again = enter("a").then(() => enter("again"));

@@ -1,13 +1,27 @@
 import { allowManyListeners, type CancelSignal } from "./cancellation.ts";
 
+/** Entries of tasks that no longer wait, before these are dropped. More of them may stay if as many tasks wait. */
+const stackSpare = 16;
+
+/** Starts a waiting task, or gives it up. */
+type Settle = (isMine: boolean) => void;
+
+export interface SemaphoreOptions {
+  /** Whether the task that came last is the next one, not the one that waits longest. */
+  readonly isNewestFirst?: boolean;
+}
+
 /** A semaphore: runs a limited number of tasks at once; the others wait in order. */
 export class Semaphore {
   #free: number;
-  /** The waiting tasks, as the functions that start them. */
-  readonly #waiting = new Set<(isMine: boolean) => void>();
+  readonly #isNewestFirst: boolean;
+  readonly #waiting = new Set<Settle>();
+  /** If the newest is first: the waiting tasks in order, and some that no longer wait. */
+  #stack: Settle[] = [];
 
-  constructor(atOnce: number) {
+  constructor(atOnce: number, { isNewestFirst = false }: SemaphoreOptions = {}) {
     this.#free = atOnce;
+    this.#isNewestFirst = isNewestFirst;
   }
 
   /** Returns the result of `task`; undefined, without starting it, if `signal` aborts before its turn. */
@@ -31,15 +45,28 @@ export class Semaphore {
         signal.removeEventListener("abort", abort);
         resolve(isMine);
       };
-      this.#waiting.add(settle);
+      this.#add(settle);
       signal.addEventListener("abort", abort, { once: true });
     });
   }
 
-  /** Hands the slot directly to the longest waiter, so that no newcomer can take it. */
+  #add(settle: Settle): void {
+    this.#waiting.add(settle);
+    if (!this.#isNewestFirst) return;
+    this.#stack.push(settle);
+    if (this.#stack.length > 2 * this.#waiting.size + stackSpare) this.#stack = [...this.#waiting];
+  }
+
+  /** Hands the slot directly to a waiter, so that no newcomer can take it. */
   #giveBack(): void {
-    const [next] = this.#waiting;
+    const next = this.#isNewestFirst ? this.#newest() : this.#waiting.values().next().value;
     if (next === undefined) this.#free += 1;
     else next(true);
+  }
+
+  #newest(): Settle | undefined {
+    for (let last = this.#stack.pop(); last !== undefined; last = this.#stack.pop())
+      if (this.#waiting.has(last)) return last;
+    return undefined;
   }
 }

@@ -62,7 +62,8 @@ export class ClaimSkipped extends BrokerError {
 /** Claims sessions in the store for connections. */
 export class SessionClaims {
   readonly #parts: SessionClaimsParts;
-  readonly #turns = new StoreTurns();
+  /** The newest first: when more clients wait than the store can serve, the oldest are about to give up, and their turns would be for nothing. */
+  readonly #turns = new StoreTurns({ isNewestFirst: true });
   readonly #keeping = new Map<Connected, Promise<void>>();
 
   constructor(parts: SessionClaimsParts) {
