@@ -5,15 +5,15 @@ import { version } from "./version.ts";
 
 const { env, stdin, stdout, stderr } = process;
 const ending = new AbortController();
-const begin = (): void => {
+const stop = (): void => {
   ending.abort();
   stdin.destroy(); // Ends a pending read.
 };
-onEndSignals({ begin, insist: () => process.exit(1) });
+onEndSignals({ stop, exitNow: () => process.exit(1) });
 // Every write handles its own error. Without this listener a closed pipe would end the process.
 for (const stream of [stdout, stderr]) stream.on("error", () => {});
 
 const io = { env, home: homedir(), stdin, stdout, stderr, signal: ending.signal };
 process.exitCode = await runCommand(process.argv.slice(2), io, version);
 stdin.destroy(); // A pending read would keep the process alive.
-if (ending.signal.aborted) process.exit(); // And so would a write that the command has given up.
+if (ending.signal.aborted) process.exit(); // A write that the command no longer waits for would keep it alive too.

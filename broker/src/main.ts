@@ -169,11 +169,11 @@ function stayAlive(): void {
 /** The first signal stops the broker in order, even during its start; a later one ends the process at once. */
 function endOnSignals(logger: Logger): AbortSignal {
   const ending = new AbortController();
-  const begin = (signal: NodeJS.Signals): void => {
+  const stop = (signal: NodeJS.Signals): void => {
     logger.info("broker stopping", { signal });
     ending.abort();
   };
-  onEndSignals({ begin, insist: () => process.exit(exitCodes.failed) });
+  onEndSignals({ stop, exitNow: () => process.exit(exitCodes.failed) });
   return ending.signal;
 }
 

@@ -8,7 +8,7 @@ afterEach(() => void vi.useRealTimers());
 function listen() {
   const source = new EventEmitter();
   const calls: string[] = [];
-  onEndSignals({ begin: (signal: string) => calls.push(signal), insist: () => calls.push("insist") }, source);
+  onEndSignals({ stop: (signal: string) => calls.push(signal), exitNow: () => calls.push("exit now") }, source);
   const send = (signal: string, afterMs: number): void => {
     vi.advanceTimersByTime(afterMs);
     source.emit(signal, signal);
@@ -17,15 +17,15 @@ function listen() {
 }
 
 describe("the signals that end the process", () => {
-  // checks/faults/life.test.ts sends SIGHUP to a real process, which ends by it.
-  it.each(["SIGTERM", "SIGINT", "SIGHUP"])("%s begins the end", (signal) => {
+  // checks/faults/life.test.ts sends SIGHUP to a real process.
+  it.each(["SIGTERM", "SIGINT", "SIGHUP"])("the first signal, %s, stops the process in order", (signal) => {
     const { send, calls } = listen();
     send(signal, 0);
     expect(calls).toEqual([signal]);
   });
 
   it.each(["SIGINT", "SIGTERM", "SIGHUP"])(
-    "%s within a second of the first signal repeats it, as npm does",
+    "%s within a second of the first signal is ignored, since npm sends copies",
     (signal) => {
       const { send, calls } = listen();
       send("SIGINT", 0);
@@ -35,15 +35,15 @@ describe("the signals that end the process", () => {
     },
   );
 
-  it("a signal over a second after the first one insists, and so does each later one", () => {
+  it("each signal over a second after the first one makes the process exit at once", () => {
     const { send, calls } = listen();
     send("SIGINT", 0);
     send("SIGINT", 1_001);
     send("SIGTERM", 0);
-    expect(calls).toEqual(["SIGINT", "insist", "insist"]);
+    expect(calls).toEqual(["SIGINT", "exit now", "exit now"]);
   });
 
-  it("a signal that has waited while the event loop was busy for over a second repeats the first one", () => {
+  it("a second signal is ignored if it had to wait while the event loop was busy for over a second", () => {
     const { send, calls } = listen();
     send("SIGINT", 0);
     vi.advanceTimersToNextTimer(); // The event loop runs timers before it handles signals.
@@ -51,16 +51,19 @@ describe("the signals that end the process", () => {
     expect(calls).toEqual(["SIGINT"]);
   });
 
-  it.each(["SIGTERM", "SIGHUP"])("SIGHUP after %s never insists, and the process ends by SIGHUP", (first) => {
-    const { send, calls, source } = listen();
-    send(first, 0);
-    send("SIGHUP", 5_000);
-    send("SIGHUP", 5_000);
-    expect(calls).toEqual([first]);
-    expect(source.listenerCount("exit")).toBe(1);
-  });
+  it.each(["SIGTERM", "SIGHUP"])(
+    "SIGHUP after %s never makes the process exit at once, and the process ends with SIGHUP",
+    (first) => {
+      const { send, calls, source } = listen();
+      send(first, 0);
+      send("SIGHUP", 5_000);
+      send("SIGHUP", 5_000);
+      expect(calls).toEqual([first]);
+      expect(source.listenerCount("exit")).toBe(1);
+    },
+  );
 
-  it("without SIGHUP, the process ends by itself", () => {
+  it("without SIGHUP, the process ends with its exit code", () => {
     const { send, source } = listen();
     send("SIGTERM", 0);
     expect(source.listenerCount("exit")).toBe(0);
