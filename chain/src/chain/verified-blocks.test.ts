@@ -50,7 +50,7 @@ it("checkBlocks reports a block that the disk cannot read, and continues with th
       damaged: [
         "0: Block 0 of the chain cannot be read: disk I/O error.",
         "1: Block 1 of the chain cannot be read: disk I/O error.", // The check reads block 0 for the parent hash.
-        "2: Block 1 of the chain is damaged: its header is missing or another block's.",
+        "2: Block 1 of the chain is damaged: its header is missing, or is that of another block.",
       ],
     });
   } finally {

@@ -6,7 +6,7 @@ import { ChainDamagedError } from "../chain-damaged-error.ts";
 import type { BlockRange } from "../messages.ts";
 import { isTransientFault } from "../storage/transient-fault.ts";
 
-/** The part of the chain's tables that this file reads. They use this file themselves. */
+/** The part of the chain's tables that this file reads. Their module imports this file, so this file cannot import their type. */
 interface StoredBlocks {
   findBlockHead(number: bigint): BlockHead | undefined;
   readExecuted(number: bigint): ExecutedTransaction[];
@@ -21,15 +21,15 @@ export class BlockDamagedError extends ChainDamagedError {
 }
 
 /**
- * Reads blocks, and compares each with the hashes of its parent, its transactions and its receipts. Returns them as `encodeCommittedBlock` encodes them.
+ * Reads blocks, and verifies the parent hash, the transactionsRoot and the receiptsRoot of each. Returns them as `encodeCommittedBlock` encodes them.
  * @throws BlockDamagedError for the first block that is missing, does not match or is malformed.
  */
 export function readVerifiedBlocks(database: StoredBlocks, { from, to, bytesMax }: BlockRange): Uint8Array[] {
   const blocks: Uint8Array[] = [];
-  let before = from === 0n ? undefined : reading(from - 1n, () => readHead(database, from - 1n));
+  let before = from === 0n ? undefined : readOrReport(from - 1n, () => readHead(database, from - 1n));
   let bytes = 0;
   for (let number = from; number <= to && (bytes < bytesMax || number === from); number += 1n) {
-    const { block, receipts } = reading(number, () => readBlock(database, number, before));
+    const { block, receipts } = readOrReport(number, () => readBlock(database, number, before));
     const encoded = encodeCommittedBlock(block, receipts);
     blocks.push(encoded);
     bytes += encoded.length;
@@ -38,10 +38,10 @@ export function readVerifiedBlocks(database: StoredBlocks, { from, to, bytesMax 
   return blocks;
 }
 
-/** Reads one block and compares it with its hashes and with the parent hash in the next header. @throws BlockDamagedError. */
+/** Reads one block, and verifies its transactionsRoot, its receiptsRoot, and its hash by the next header. @throws BlockDamagedError. */
 export function readVerifiedBlock(database: StoredBlocks, number: bigint): Block {
-  const { block } = reading(number, () => readBlock(database, number, undefined));
-  const next = reading(number + 1n, () => database.findBlockHead(number + 1n));
+  const { block } = readOrReport(number, () => readBlock(database, number, undefined));
+  const next = readOrReport(number + 1n, () => database.findBlockHead(number + 1n));
   if (next !== undefined && !isSameBytes(next.header.parentHash, block.hash)) {
     throw new BlockDamagedError(number, "its hash is not the next header's parent hash, or that header is damaged");
   }
@@ -68,12 +68,13 @@ function readBlock(database: StoredBlocks, number: bigint, before: BlockHead | u
 
 function readHead(database: StoredBlocks, number: bigint): BlockHead {
   const head = database.findBlockHead(number);
-  if (head?.header.number !== number) throw new BlockDamagedError(number, "its header is missing or another block's");
+  if (head?.header.number !== number)
+    throw new BlockDamagedError(number, "its header is missing, or is that of another block");
   return head;
 }
 
-/** Runs a read of a stored block. Any permanent failure of the read is damage, since blocks are written whole. */
-function reading<Result>(number: bigint, read: () => Result): Result {
+/** Runs a read of a stored block. A permanent failure means damage, since one transaction writes the whole block. */
+function readOrReport<Result>(number: bigint, read: () => Result): Result {
   try {
     return read();
   } catch (error) {

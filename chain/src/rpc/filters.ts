@@ -17,14 +17,14 @@ interface Filter {
 
 interface Changes {
   readonly changes: unknown[];
-  /** The last block that they cover. */
+  /** The last block that the search covered. */
   readonly last: bigint;
 }
 
 const ID_BYTES = 16;
 const NO_LIMIT = 2n ** 64n;
 
-/** Polling filters: each remembers up to which block it has answered. */
+/** Filters that clients poll. Each remembers the last block of its newest answer. */
 export class Filters {
   readonly #filters = new Lru<string, Filter>({ entriesMax: FILTERS_MAX });
   readonly #chain: Chain;
@@ -45,7 +45,7 @@ export class Filters {
     return isKnown;
   }
 
-  /** What is new since the last answer. If that is more logs than one answer may have, those of the first blocks: the next answer goes on from there. */
+  /** Returns what is new since the last answer. If that is too much for one answer, the answer ends at an earlier block, and the next one continues there. */
   changes(id: string): unknown[] {
     const filter = this.#get(id);
     const { query, next } = filter;
@@ -83,7 +83,7 @@ export class Filters {
         const isTooMuch = error instanceof ProviderRpcError && error.code === RPC_ERROR_CODES.limitExceeded;
         if (!isTooMuch || last === from) throw error;
         filter.blocksMax = (last - from + 1n) / 2n;
-        // A poll begins no further search after the time of one, since new blocks wait meanwhile: the next poll searches the fewer blocks.
+        // New blocks wait while a poll searches, so all its searches share the time limit of one. The next poll starts with the smaller range.
         if (performance.now() > endsAt) throw error;
       }
     }
