@@ -37,8 +37,8 @@ export const chainCatchUp = {
 /** Publishes at least `chainEvents` events; returns how many. */
 async function fill(context, anvil) {
   return withBroker(context, anvil, async (broker) => {
-    const { eventsInAll } = await publishLoad(broker, { ...fillLoad, events: context.chainEvents });
-    return eventsInAll;
+    const { eventsTotal } = await publishLoad(broker, { ...fillLoad, events: context.chainEvents });
+    return eventsTotal;
   });
 }
 

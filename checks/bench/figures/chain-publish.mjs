@@ -119,8 +119,8 @@ async function runBroker(anvil, { broker, eventsPerRequest, warmUpMs, measureMs 
   const before = (await callRest(broker.port, "state", { topic })).sequenceNumber;
   const [watched, load] = await Promise.all([watchBlocks(anvil, { warmUpMs, measureMs }), publishLoad(broker, plan)]);
   const after = (await callRest(broker.port, "state", { topic })).sequenceNumber;
-  if (after - before !== load.eventsInAll)
-    throw new Error(`${load.eventsInAll} answered, ${after - before} on the chain`);
+  if (after - before !== load.eventsTotal)
+    throw new Error(`${load.eventsTotal} answered, ${after - before} on the chain`);
   await waitUntilIdle(anvil);
   const logs = await logsOf(anvil, watched, { topics: [eventsPublished] });
   const events = logs.reduce((sum, { data }) => sum + countIn(data), 0);
@@ -128,7 +128,7 @@ async function runBroker(anvil, { broker, eventsPerRequest, warmUpMs, measureMs 
     transactions: logs.length,
     p50Ms: load.p50Ms,
     cpuUs: load.serverCpuUsPerEvent,
-    nodeCpuUs: ((anvil.cpuSeconds - cpuBefore) * 1e6) / load.eventsInAll,
+    nodeCpuUs: ((anvil.cpuSeconds - cpuBefore) * 1e6) / load.eventsTotal,
   });
 }
 

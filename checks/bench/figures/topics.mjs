@@ -51,7 +51,7 @@ async function loadAll({ topicRunEvents }, cases, { isMeasured }) {
 
 async function publishTo(one, events) {
   const run = await publishLoad(one.broker, { ...load, topics: one.count, events });
-  one.eventCount += run.eventsInAll;
+  one.eventCount += run.eventsTotal;
   return run;
 }
 

@@ -27,7 +27,7 @@ export function fanOutLoad(server, plan) {
 }
 
 /**
- * Sends wrong credentials from a separate process and from the address in the plan.
+ * Runs a separate process that sends wrong credentials. Its connections come from the address `from` in the plan.
  * @param {import("./servers.mjs").Server} server
  * @param {Omit<import("../load/wrong-log-ins.mjs").Plan, "port">} plan
  */
@@ -40,5 +40,5 @@ async function load(program, server, plan) {
   const { stdout } = await run(process.execPath, [fileOf(program), JSON.stringify({ ...plan, port: server.port })]);
   const findings = JSON.parse(stdout);
   const serverCpuUs = (server.cpuSeconds - cpuBefore) * 1e6;
-  return { ...findings, serverCpuUsPerEvent: serverCpuUs / findings.eventsInAll };
+  return { ...findings, serverCpuUsPerEvent: serverCpuUs / findings.eventsTotal };
 }

@@ -21,7 +21,7 @@ export async function mqttLoad(server, plan) {
   const { stdout } = await run(process.execPath, [loadScript, JSON.stringify({ ...plan, port: server.port })]);
   const findings = JSON.parse(stdout);
   const serverCpuUs = (server.cpuSeconds - cpuBefore) * 1e6;
-  return { ...findings, serverCpuUsPerEvent: serverCpuUs / findings.eventsInAll };
+  return { ...findings, serverCpuUsPerEvent: serverCpuUs / findings.eventsTotal };
 }
 
 /** KiB of resident memory that one of `count` idle connections takes. @param {import("./servers.mjs").Server} server @param {number} count */

@@ -30,7 +30,7 @@ class Meter {
   #events = 0;
   #latencies = [];
   /** Includes the events of the warm-up. */
-  eventsInAll = 0;
+  eventsTotal = 0;
   isOver = false;
 
   constructor(plan) {
@@ -38,7 +38,7 @@ class Meter {
   }
 
   count(events) {
-    this.eventsInAll += events;
+    this.eventsTotal += events;
     if (this.#isCounting) this.#events += events;
   }
 
@@ -63,7 +63,7 @@ class Meter {
       p50Ms: percentile(sorted, 0.5),
       p99Ms: percentile(sorted, 0.99),
       clientCpuShare: (user + system) / 1000 / elapsedMs,
-      eventsInAll: this.eventsInAll,
+      eventsTotal: this.eventsTotal,
     };
   }
 }

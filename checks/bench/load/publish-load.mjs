@@ -124,7 +124,7 @@ class Load {
     this.#open -= 1;
     if (this.#open > 0) return;
     if (!this.#isOver) this.#end();
-    this.#findings = { ...this.#findings, eventsInAll: this.#sent, failures: this.#failures, refusals: this.#refusals };
+    this.#findings = { ...this.#findings, eventsTotal: this.#sent, failures: this.#failures, refusals: this.#refusals };
     this.#ended.resolve();
   }
 }

@@ -124,7 +124,7 @@ class FanOut {
 
   /** Called when every frame has arrived. */
   #end() {
-    this.#resolve({ ...this.#findings, eventsInAll: this.#missing.length * this.#plan.connections });
+    this.#resolve({ ...this.#findings, eventsTotal: this.#missing.length * this.#plan.connections });
   }
 
   #fail(why) {

@@ -38,7 +38,7 @@ class WrongLogIns {
       for (; this.#attempts < due; this.#attempts += 1) this.#try();
       await new Promise((resolve) => setTimeout(resolve, tickMs));
     }
-    return { eventsInAll: this.#attempts, ended: this.#ended, perSecond: this.#ended / (measureMs / 1000) };
+    return { eventsTotal: this.#attempts, ended: this.#ended, perSecond: this.#ended / (measureMs / 1000) };
   }
 
   #try() {
