@@ -1,12 +1,12 @@
 /** Limits for a tenant or a principal; a limit that is left out does not apply. Each node counts rates and connections for itself. */
 export interface Quota {
-  /** Events published per second; those of one second may come at once. */
+  /** Events published per second; one burst may have as many. */
   readonly publishesPerSecond?: number | undefined;
-  /** Bytes of contents and extensions published per second; those of one second may come at once. */
+  /** Bytes of contents and extensions published per second; one burst may have as many. */
   readonly bytesPerSecond?: number | undefined;
-  /** Connections of MQTT and STOMP that are open at the same time. */
+  /** Open connections of MQTT and STOMP, and open tails. */
   readonly connections?: number | undefined;
-  /** Callback attempts per second; those of one second may be made at once. */
+  /** Callback attempts per second; one burst may have as many. */
   readonly callbacksPerSecond?: number | undefined;
   /** Hosts that callbacks go to. */
   readonly callbackHosts?: number | undefined;

@@ -2,7 +2,7 @@ import type { CancelSignal } from "./cancellation.ts";
 import type { Timer } from "./pause.ts";
 import { RateMeter } from "./rate-meter.ts";
 
-/** Lets callers pass at a rate per second, in the order in which they came. The number of one second may pass at once. */
+/** Lets callers pass at a rate per second, in the order in which they came. One burst may have as many as a second. */
 export class Pace {
   readonly #clock: Timer & { monotonic(): number };
   readonly #meter: RateMeter;
@@ -36,7 +36,7 @@ export class Pace {
     });
   }
 
-  /** Whether nobody waits, and the full number of one second may pass at once. */
+  /** Whether nobody waits, and a full burst may pass. */
   get isIdle(): boolean {
     return this.#waiting.size === 0 && this.#meter.isFull(this.#clock.monotonic());
   }

@@ -25,7 +25,7 @@ export class RateMeter {
     this.#left -= amount;
   }
 
-  /** Whether the full amount of one second may be taken at once. */
+  /** Whether a full burst, the amount of one second, may be taken. */
   isFull(now: number): boolean {
     this.#refill(now);
     return this.#left >= this.#perSecond;
