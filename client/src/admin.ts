@@ -17,7 +17,7 @@ import type {
   OrderResultBody,
   SkippedListing,
 } from "@stele/wire";
-import { HttpTransport, isRecord, toForeignAnswer } from "./http-transport.ts";
+import { HttpTransport, isRecord, toForeignAnswerError } from "./http-transport.ts";
 import type { Open } from "./lib/open.ts";
 import type { CallOptions, SteleOptions } from "./options.ts";
 import { isUnsafeToRepeat, type Order, type OrderResult, toOrderBody, toOrderResult } from "./order.ts";
@@ -333,7 +333,7 @@ export class AdminClient {
         const problem = toProblem(answer);
         if (problem === undefined && answer.status === 200 && isRecord(answer.value))
           return { value: answer.value, isDoubtful };
-        throw problem ?? toForeignAnswer(url, answer);
+        throw problem ?? toForeignAnswerError(url, answer);
       },
       { retries: this.#retries, isRepeatable, signal: options.signal },
     );

@@ -125,7 +125,7 @@ export async function readAnswer(response: Response, url: string): Promise<HttpA
     if (response.ok && jsonType.test(headers.get("content-type") ?? "") && lacksEnd(text)) {
       throw new SteleError(`${url} sent only a part of its JSON`, { retry: true });
     }
-    throw toForeignAnswer(url, { status, ...advice }, `status ${status}, no JSON`);
+    throw toForeignAnswerError(url, { status, ...advice }, `status ${status}, no JSON`);
   }
 }
 
@@ -171,7 +171,7 @@ export function findRestError({ value, retry, retryAfterMs }: HttpAnswer): Stele
  * The error for an answer that does not follow the broker's interface. With a transient status, the error allows a retry: a proxy answers with such a status
  * when its broker is down.
  */
-export function toForeignAnswer(
+export function toForeignAnswerError(
   url: string,
   { status, retryAfterMs }: Pick<HttpAnswer, "status" | "retryAfterMs">,
   detail = `status ${status}`,

@@ -1,4 +1,4 @@
-import { findRestError, type HttpTransport, isRecord, toForeignAnswer } from "./http-transport.ts";
+import { findRestError, type HttpTransport, isRecord, toForeignAnswerError } from "./http-transport.ts";
 import type { CallOptions } from "./options.ts";
 
 /** Whether the groups of a broker can serve. With access control, only admins see more than `status`. */
@@ -28,5 +28,5 @@ export async function getReadiness(transport: HttpTransport, options: CallOption
   const exception = findRestError(answer);
   if (exception !== undefined) throw exception;
   if (isRecord(answer.value) && typeof answer.value["status"] === "string") return answer.value as unknown as Readiness; // OpenAPI declares this shape.
-  throw toForeignAnswer(url, answer);
+  throw toForeignAnswerError(url, answer);
 }

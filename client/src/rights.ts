@@ -1,4 +1,4 @@
-import { findRestError, type HttpTransport, isRecord, toForeignAnswer } from "./http-transport.ts";
+import { findRestError, type HttpTransport, isRecord, toForeignAnswerError } from "./http-transport.ts";
 import type { CallOptions } from "./options.ts";
 
 /** What a caller may do. A right may cover only some topics, so the broker can still refuse a call. */
@@ -20,5 +20,5 @@ export async function getRights(transport: HttpTransport, options: CallOptions):
   const exception = findRestError(answer);
   if (exception !== undefined) throw exception;
   if (isRecord(answer.value) && Array.isArray(answer.value["actions"])) return answer.value as unknown as Rights; // OpenAPI declares this shape.
-  throw toForeignAnswer(url, answer);
+  throw toForeignAnswerError(url, answer);
 }

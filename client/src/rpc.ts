@@ -1,4 +1,10 @@
-import { findRestError, type HttpAnswer, type HttpTransport, isRecord, toForeignAnswer } from "./http-transport.ts";
+import {
+  findRestError,
+  type HttpAnswer,
+  type HttpTransport,
+  isRecord,
+  toForeignAnswerError,
+} from "./http-transport.ts";
 import type { CallOptions } from "./options.ts";
 import { SteleError, toFailure, toProtocolError } from "./stele-error.ts";
 
@@ -16,7 +22,7 @@ const headers = { "content-type": "application/json", accept: "application/json"
 export async function callRpc(transport: HttpTransport, call: RpcCall, options: CallOptions): Promise<unknown> {
   const answer = await send(transport, JSON.stringify(toMessage(call, 0)), options);
   const outcome = isRecord(answer.value) ? toOutcome(answer.value) : undefined;
-  if (outcome === undefined) throw toForeignAnswer(transport.base, answer, "no JSON-RPC response");
+  if (outcome === undefined) throw toForeignAnswerError(transport.base, answer, "no JSON-RPC response");
   if ("error" in outcome) throw outcome.error;
   return outcome.result;
 }
@@ -43,7 +49,7 @@ export async function callRpcBatch(
   const byId = new Map(responses.map((response) => [response["id"], toOutcome(response)]));
   return calls.map((_call, index) => {
     const outcome = byId.get(index);
-    if (outcome === undefined) throw toForeignAnswer(transport.base, answer, "no response to one call of a batch");
+    if (outcome === undefined) throw toForeignAnswerError(transport.base, answer, "no response to one call of a batch");
     return outcome;
   });
 }

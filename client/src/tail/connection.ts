@@ -5,7 +5,7 @@ import {
   isTransient,
   readAnswer,
   toCutAnswer,
-  toForeignAnswer,
+  toForeignAnswerError,
 } from "../http-transport.ts";
 import { AbortScope } from "../lib/abort-scope.ts";
 import type { CallOptions } from "../options.ts";
@@ -145,5 +145,5 @@ export class Connection {
 function toRefusal(answer: HttpAnswer, url: string): SteleError {
   const { status } = answer;
   const retry = isTransient(status);
-  return findRestError(retry ? { ...answer, retry } : answer) ?? toForeignAnswer(url, answer);
+  return findRestError(retry ? { ...answer, retry } : answer) ?? toForeignAnswerError(url, answer);
 }
