@@ -17,12 +17,12 @@ function headerWith(...items: readonly Hex[]): Header {
 
 test("a header promises wanted logs only if its bloom has the contract and one of their signatures", () => {
   const bloom = new LogBloom(registry, logSignatures);
-  const promises = (...items: readonly Hex[]): boolean => bloom.promises(headerWith(...items));
-  expect(logSignatures.map((signature) => promises(registry, signature))).toEqual(logSignatures.map(() => true));
+  const matches = (...items: readonly Hex[]): boolean => bloom.matches(headerWith(...items));
+  expect(logSignatures.map((signature) => matches(registry, signature))).toEqual(logSignatures.map(() => true));
   const others = ["WritersCreated", "WriterChanged", "TopicWritersChanged"].map(signatureOf);
-  expect(others.map((signature) => promises(registry, signature))).toEqual([false, false, false]);
-  expect(promises(publishedSignature)).toBe(false);
+  expect(others.map((signature) => matches(registry, signature))).toEqual([false, false, false]);
+  expect(matches(publishedSignature)).toBe(false);
   expect(bloom.mayHold(headerWith(registry, ...others))).toBe(false);
   expect(bloom.mayHold(headerWith())).toBe(true);
-  expect(bloom.promises(headerWith())).toBe(false);
+  expect(bloom.matches(headerWith())).toBe(false);
 });

@@ -14,7 +14,7 @@ import type { Header } from "./endpoint/rpc.ts";
 /** The transactionsRoot of a block without transactions. */
 const noTransactions = toHex(emptyTrieRoot);
 
-/** Finds blocks without a wanted log of a contract by their headers alone. */
+/** Tells from a header alone whether its block can have a wanted log of a contract. */
 export class LogBloom {
   /** Bits that a log of the contract sets. */
   readonly #bits: readonly number[];
@@ -33,11 +33,11 @@ export class LogBloom {
    */
   mayHold(header: Header): boolean {
     if (header.transactionsRoot === noTransactions) return false;
-    return !hasUsableBloom(header) || this.promises(header);
+    return !hasUsableBloom(header) || this.matches(header);
   }
 
-  /** Whether the block's bloom says that it has a wanted log of the contract. This is wrong if logs of others set the same bits. */
-  promises(header: Header): boolean {
+  /** Whether the block's bloom has the bits of a wanted log of the contract. Logs of other contracts may have set these bits. */
+  matches(header: Header): boolean {
     if (!hasUsableBloom(header)) return false;
     const bloom = fromHex(header.logsBloom);
     const has = (bits: readonly number[]): boolean => bits.every((bit) => hasBloomBit(bloom, bit));

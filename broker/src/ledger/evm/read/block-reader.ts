@@ -158,7 +158,7 @@ export class BlockReader {
    */
   async #promisedLogs(headers: readonly Header[], ended: AbortSignal): Promise<readonly (readonly ContractLog[])[]> {
     const logs = await this.#logsOf(headers, false);
-    const owed = headers.filter((header, index) => logs[index]?.length === 0 && this.#bloom.promises(header));
+    const owed = headers.filter((header, index) => logs[index]?.length === 0 && this.#bloom.matches(header));
     if (owed.length > 0) await pause(this.#options.clock, askAgainMs, ended);
     const again = await this.#logsOf(owed, true);
     const missing = owed.find((_, index) => again[index]?.length === 0);

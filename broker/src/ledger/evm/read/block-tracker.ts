@@ -55,13 +55,13 @@ export class BlockTracker {
   /** The newest known block. */
   #head: Header | undefined;
   /** A head that is not processed yet. */
-  #news: Header | undefined;
+  #pendingHead: Header | undefined;
   #final = -1;
   /** The newest block that the tracker read; undefined before the first. */
   #tail: BlockRef | undefined;
   #shorterPolls = 0;
-  /** The block after which the last follower began: an earlier run read up to it. */
-  #begun = -1;
+  /** The block after which the newest follower began: an earlier run of the broker had read up to it. */
+  #followedFrom = -1;
   #shortSince: number | undefined;
   #running: Promise<void> | undefined;
   readonly #listeners: TrackerListener[] = [];
@@ -99,8 +99,8 @@ export class BlockTracker {
   /** Whether a block up to the tail is on the branch that the tracker read. @throws RpcFailure. */
   async isRead(block: BlockRef): Promise<boolean> {
     if (this.#options.isFinal) return true;
-    const name = this.#recent.findName(block.number);
-    return name === undefined ? this.#options.reader.isOnChain(block) : name.hash === block.hash;
+    const read = this.#recent.findRef(block.number);
+    return read === undefined ? this.#options.reader.isOnChain(block) : read.hash === block.hash;
   }
 
   /** Why a block has been unreadable for too long; undefined if none has. */
@@ -115,11 +115,11 @@ export class BlockTracker {
   }
 
   /**
-   * The outage while the chain is shorter than the blocks that this or an earlier run read: its node lags, or lost its state. Undefined otherwise.
-   * Each head calls it, since the first call in an outage records when the outage began.
+   * The outage while the chain ends before a block that this or an earlier run read: its chain node lags, or lost its state. Undefined otherwise.
+   * Called for each head, since the first call in an outage records when the outage began.
    */
   findShortage(): Outage | undefined {
-    const reached = Math.max(this.tail, this.#begun);
+    const reached = Math.max(this.tail, this.#followedFrom);
     const head = this.#head?.number ?? reached;
     if (head >= reached) {
       this.#shortSince = undefined;
@@ -134,7 +134,7 @@ export class BlockTracker {
     this.#head = head;
     this.findShortage();
     if (isKnown) return;
-    this.#news = head;
+    this.#pendingHead = head;
     this.#changed.wake();
   }
 
@@ -155,15 +155,16 @@ export class BlockTracker {
   async *#follow(after: BlockRef | undefined, reading: Reading): AsyncGenerator<LedgerStep> {
     const { ended } = reading;
     let at = after;
-    this.#begun = after?.number ?? -1;
-    let isHeld = this.#options.isFinal || at === undefined;
+    this.#followedFrom = after?.number ?? -1;
+    let isOnBranch = this.#options.isFinal || at === undefined;
     while (!ended.aborted) {
-      const result = isHeld ? await this.#next(at, reading) : await this.#hold(at, reading);
+      const result = isOnBranch ? await this.#next(at, reading) : await this.#checkStart(at, reading);
       if (reading.fork !== undefined || result === "gone") {
-        if (!ended.aborted) yield { kind: "reorganised", common: isHeld ? lower(at, reading.fork?.common) : undefined };
+        if (!ended.aborted)
+          yield { kind: "reorganised", common: isOnBranch ? lower(at, reading.fork?.common) : undefined };
         return;
       }
-      if (result === "held") isHeld = true;
+      if (result === "on-branch") isOnBranch = true;
       // Wait only if no block arrived meanwhile.
       else if (result === "none" && this.tail <= (at?.number ?? -1)) await this.#changed.wait(ended);
       else if (result === "none") continue;
@@ -174,15 +175,15 @@ export class BlockTracker {
     }
   }
 
-  /** `held` if `at`, after which a follower begins, is on the branch that the tracker read, else `gone`; `none` while the tracker has not read that far. */
-  async #hold(at: BlockRef | undefined, reading: Reading): Promise<"held" | "gone" | "none"> {
+  /** Whether `at`, the block after which a follower begins, is on the branch that the tracker read; `none` while the tracker has not read that far. */
+  async #checkStart(at: BlockRef | undefined, reading: Reading): Promise<"on-branch" | "gone" | "none"> {
     if (at === undefined || this.tail < at.number) return "none";
-    const name = this.#recent.findName(at.number);
+    const read = this.#recent.findRef(at.number);
     const isOnChain =
-      name === undefined
+      read === undefined
         ? await this.#try(async () => this.#options.reader.isOnChain(at), { ...reading, from: at.number })
-        : name.hash === at.hash;
-    return isOnChain === true ? "held" : "gone";
+        : read.hash === at.hash;
+    return isOnChain === true ? "on-branch" : "gone";
   }
 
   async #next(at: BlockRef | undefined, reading: Reading): Promise<readonly LedgerBlock[] | "gone" | "none"> {
@@ -198,7 +199,7 @@ export class BlockTracker {
   async #run(): Promise<void> {
     const ended = this.#stopping.signal;
     for (let failures = 0; !ended.aborted; ) {
-      if (this.#news === undefined && this.#final <= this.tail) {
+      if (this.#pendingHead === undefined && this.#final <= this.tail) {
         await this.#changed.wait(ended);
         continue;
       }
@@ -209,7 +210,7 @@ export class BlockTracker {
       } catch (error) {
         failures += 1;
         // Retry from the newest head: the blocks of the failed attempt may be gone.
-        this.#news ??= this.#head;
+        this.#pendingHead ??= this.#head;
         await this.#recover(error, { ...this.#reading, from: this.tail + 1, attempt: failures });
       }
     }
@@ -217,9 +218,9 @@ export class BlockTracker {
 
   /** Processes the newest head, and reads one round of blocks. */
   async #advance(isRetry: boolean): Promise<void> {
-    const news = this.#news;
-    this.#news = undefined;
-    const final = news && (await this.#options.finality.finalAt(news));
+    const head = this.#pendingHead;
+    this.#pendingHead = undefined;
+    const final = head && (await this.#options.finality.finalAt(head));
     if (final !== undefined && (await this.#consider(final)) === "fork") await this.#rollBack();
     if (this.#final <= this.tail) return;
     // After a failure the head's block may be gone, so the reader asks for the header again.
@@ -237,12 +238,12 @@ export class BlockTracker {
       return undefined;
     }
     this.#final = Math.max(this.tail, final.number);
-    const name = this.#recent.findName(final.number);
-    if (final.number > this.tail || name === undefined) {
+    const read = this.#recent.findRef(final.number);
+    if (final.number > this.tail || read === undefined) {
       this.#shorterPolls = 0;
       return undefined;
     }
-    const isOurs = (final.header?.hash ?? (await rpc.header(final.number)).hash) === name.hash;
+    const isOurs = (final.header?.hash ?? (await rpc.header(final.number)).hash) === read.hash;
     const isShorter = final.number < this.tail;
     this.#shorterPolls = isShorter && !isOurs ? this.#shorterPolls + 1 : 0;
     return isOurs || (isShorter && this.#shorterPolls < shorterPollsMax) ? undefined : "fork";
@@ -251,18 +252,18 @@ export class BlockTracker {
   /** Rolls back to the newest block that is still on the chain, and continues from there. */
   async #rollBack(): Promise<void> {
     const { rpc, logger } = this.#options;
-    const names = this.#recent.names;
-    const isOnChain = async (name: BlockRef | undefined): Promise<boolean> =>
-      name !== undefined && (await rpc.findHeader(name.number))?.hash === name.hash;
-    const place = await findFirstTrue(names.length, async (index) => isOnChain(names[index]));
-    const ancestor = names[place];
+    const { refs } = this.#recent;
+    const isOnChain = async (ref: BlockRef | undefined): Promise<boolean> =>
+      ref !== undefined && (await rpc.findHeader(ref.number))?.hash === ref.hash;
+    const place = await findFirstTrue(refs.length, async (index) => isOnChain(refs[index]));
+    const ancestor = refs[place];
     if (ancestor !== undefined && ancestor.hash === this.#tail?.hash) {
       throw new RpcFailure("refused", "the chain has no child of the newest block that was read", {
         cause: ancestor,
       });
     }
     // The answers may be those of two chains, or of chain nodes that disagree.
-    const above = names[place - 1];
+    const above = refs[place - 1];
     if (await isOnChain(above))
       throw new RpcFailure("refused", `block ${above?.number} is on the chain again`, { cause: above });
     if (ancestor === undefined) await this.#checkChain();
@@ -272,9 +273,9 @@ export class BlockTracker {
     this.#shorterPolls = 0;
     for (const reading of this.#readings)
       reading.fork = { common: reading.fork === undefined ? ancestor : lower(ancestor, reading.fork.common) };
-    this.#begun = -1;
+    this.#followedFrom = -1;
     this.#final = this.tail;
-    this.#news = this.#head;
+    this.#pendingHead = this.#head;
     for (const { onReorganised } of this.#listeners) onReorganised(ancestor?.number ?? -1);
     this.#changed.wake();
   }
@@ -286,8 +287,8 @@ export class BlockTracker {
     if (hash === genesisHash) return;
     rpc.provider.doubtChain?.(); // Otherwise other requests, and transactions, would still go to that endpoint.
     for (const { onForeign } of this.#listeners) onForeign();
-    // What is final depends on the head: only a head of the own chain may continue.
-    [this.#head, this.#news, this.#final] = [undefined, undefined, this.tail];
+    // The final block depends on the head, so reading waits for a head of the group's chain.
+    [this.#head, this.#pendingHead, this.#final] = [undefined, undefined, this.tail];
     const reason = `the endpoint serves another chain: its first block is ${hash}, and the group's is ${genesisHash}`;
     throw new RpcFailure("refused", reason, { cause: hash });
   }
@@ -304,14 +305,14 @@ export class BlockTracker {
   #begin({ number, hash }: BlockRef): void {
     this.#recent.cutBack(number - 1);
     this.#tail = { number, hash };
-    if (!this.#options.isFinal) this.#recent.name([this.#tail]);
+    if (!this.#options.isFinal) this.#recent.addRefs([this.#tail]);
   }
 
   #take(round: Round): void {
     const last = round.blocks.at(-1);
     this.#tail = last === undefined ? this.#tail : { number: last.number, hash: last.hash };
     this.#recent.add(round);
-    if (!this.#options.isFinal) this.#recent.name(round.blocks);
+    if (!this.#options.isFinal) this.#recent.addRefs(round.blocks);
     for (const { onRound } of this.#listeners) onRound(round);
     this.#changed.wake();
   }
@@ -349,8 +350,8 @@ export class BlockTracker {
   }
 
   /**
-   * Shrinks the range for the next attempt, since another account's logs may be too many for the endpoint; but not if the endpoint did not process the
-   * request, as when it is busy. Pauses, unless the endpoint refused a range of several blocks.
+   * Shrinks the range for the next attempt, since the range may have too many logs of strangers for the endpoint. Keeps the range if the endpoint did not
+   * process the request, for example because it was busy. Pauses, unless the endpoint refused a range of several blocks.
    */
   async #recover(
     error: unknown,

@@ -5,14 +5,14 @@ import type { Round } from "./block-reader.ts";
 const roundsMax = 256;
 /** Upper bound on the memory of the rounds of blocks kept for followers, in bytes; the newest round is always kept. */
 const bytesMax = 4_194_304;
-/** How many names (number and hash) of read blocks to keep, to find where a reorg began. Older names are dropped when there are twice as many. */
-const namesMax = 4096;
+/** How many references (number and hash) to read blocks are kept, to find where a reorg began. Older ones are dropped when there are twice as many. */
+const refsMax = 4096;
 
 export class RecentBlocks {
   readonly #rounds: Omit<Round, "logs">[] = [];
   #bytes = 0;
   /** Ascending; empty for chains without reorgs. */
-  #names: BlockRef[] = [];
+  #refs: BlockRef[] = [];
 
   get from(): number | undefined {
     return this.#rounds[0]?.from;
@@ -36,29 +36,29 @@ export class RecentBlocks {
     );
   }
 
-  /** Names, newest first. */
-  get names(): readonly BlockRef[] {
-    return this.#names.toReversed();
+  /** References to read blocks, newest first. */
+  get refs(): readonly BlockRef[] {
+    return this.#refs.toReversed();
   }
 
-  name(blocks: readonly BlockRef[]): void {
-    for (const { number, hash } of blocks) this.#names.push({ number, hash });
-    if (this.#names.length > 2 * namesMax) this.#names = this.#names.slice(-namesMax);
+  addRefs(blocks: readonly BlockRef[]): void {
+    for (const { number, hash } of blocks) this.#refs.push({ number, hash });
+    if (this.#refs.length > 2 * refsMax) this.#refs = this.#refs.slice(-refsMax);
   }
 
-  findName(number: number): BlockRef | undefined {
-    return this.#names.findLast((name) => name.number === number);
+  findRef(number: number): BlockRef | undefined {
+    return this.#refs.findLast((ref) => ref.number === number);
   }
 
-  /** Keeps the names: the blocks are on the chain, but perhaps not with all their logs. */
+  /** Keeps the references: the blocks are on the chain, but perhaps not with all their logs. */
   forgetRounds(): void {
     this.#rounds.length = 0;
     this.#bytes = 0;
   }
 
-  /** Forgets every round, and the names after `number`. */
+  /** Forgets every round, and the references after `number`. */
   cutBack(number: number): void {
     this.forgetRounds();
-    this.#names = this.#names.filter((name) => name.number <= number);
+    this.#refs = this.#refs.filter((ref) => ref.number <= number);
   }
 }
