@@ -105,7 +105,7 @@ function memoryOf(id: GroupId, { store, coordinator }: Pick<GroupOptions, "store
   return {
     find: () => store.findGroupRecord(id),
     save: (record) => store.saveGroupRecord(id, record),
-    saveWriters: async (writers, gone) => (await store.saveWriters(id, writers, gone)) ?? writers,
+    saveWriters: async (writers, former) => (await store.saveWriters(id, writers, former)) ?? writers,
     listSigners: async () => coordinator?.listSigners(id) ?? [],
     findIndexedBlock: async () => (await store.findHead(id))?.blockNumber,
   };

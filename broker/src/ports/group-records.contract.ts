@@ -55,7 +55,7 @@ export function testGroupRecords(name: string, create: () => Promise<GroupRecord
       expect(await store.findGroupRecord(otherGroup)).toEqual(other);
     });
 
-    it("replaces a set of writers only if the call names that set as gone", async () => {
+    it("replaces the stored set of writers only if the call passes that set as the former one", async () => {
       await store.saveGroupRecord(group, record);
       expect(await store.saveWriters(group, set(3), set(2))).toEqual(set(3));
       const sameNumber = { ...set(3), owner: other.registryAddress };

@@ -24,8 +24,8 @@ export interface GroupRecords {
   /** Saves the first record of a group and ignores later ones, so that concurrent nodes agree. Returns the saved record, which is durable. */
   saveGroupRecord(groupId: GroupId, record: GroupRecord): Promise<GroupRecord>;
   /**
-   * Saves a set of writers for a group that has a record, if the group has no set yet or its set is still `gone`. Returns the stored set, which is
+   * Saves a set of writers for a group that has a record, if the group has no set yet or its set is still `former`. Returns the stored set, which is
    * durable; undefined if the group has no record.
    */
-  saveWriters(groupId: GroupId, writers: WriterSet, gone?: WriterSet): Promise<WriterSet | undefined>;
+  saveWriters(groupId: GroupId, writers: WriterSet, former?: WriterSet): Promise<WriterSet | undefined>;
 }

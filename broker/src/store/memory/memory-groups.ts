@@ -16,11 +16,11 @@ export abstract class MemoryGroups extends MemoryJournal {
     return kept;
   }
 
-  async saveWriters(groupId: GroupId, writers: WriterSet, gone?: WriterSet): Promise<WriterSet | undefined> {
+  async saveWriters(groupId: GroupId, writers: WriterSet, former?: WriterSet): Promise<WriterSet | undefined> {
     const record = this.#records.get(groupId);
     if (record === undefined) return undefined;
     const { number, owner } = record.writers ?? {};
-    const kept = number === gone?.number && owner === gone?.owner ? writers : (record.writers ?? writers);
+    const kept = number === former?.number && owner === former?.owner ? writers : (record.writers ?? writers);
     this.#records.set(groupId, { ...record, writers: kept });
     return kept;
   }

@@ -42,14 +42,16 @@ export class SqlGroupRecords implements GroupRecords {
     return (await this.findGroupRecord(groupId)) ?? record;
   }
 
-  async saveWriters(groupId: GroupId, writers: WriterSet, gone?: WriterSet): Promise<WriterSet | undefined> {
+  async saveWriters(groupId: GroupId, writers: WriterSet, former?: WriterSet): Promise<WriterSet | undefined> {
     await this.#database.durable
       .updateTable("group_chains")
       .set({ writers: writers.number, writers_owner: writers.owner })
       .where("group_id", "=", groupId)
       .where((it) => {
         const none = it("writers", "is", null);
-        return gone === undefined ? none : it.or([none, it.and({ writers: gone.number, writers_owner: gone.owner })]);
+        return former === undefined
+          ? none
+          : it.or([none, it.and({ writers: former.number, writers_owner: former.owner })]);
       })
       .execute();
     return (await this.findGroupRecord(groupId))?.writers;

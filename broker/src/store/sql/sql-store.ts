@@ -340,8 +340,8 @@ export class SqlStore implements Store, Journal, GroupRecords {
     return this.#opened().groupRecords.saveGroupRecord(groupId, record);
   }
 
-  async saveWriters(groupId: GroupId, writers: WriterSet, gone?: WriterSet): Promise<WriterSet | undefined> {
-    return this.#opened().groupRecords.saveWriters(groupId, writers, gone);
+  async saveWriters(groupId: GroupId, writers: WriterSet, former?: WriterSet): Promise<WriterSet | undefined> {
+    return this.#opened().groupRecords.saveWriters(groupId, writers, former);
   }
 
   async recordTransactions(entries: readonly JournalEntry[]): Promise<void> {

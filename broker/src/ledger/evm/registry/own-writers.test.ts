@@ -79,10 +79,10 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
       signers: [],
       find: async () => memory.record,
       save: async (record) => (memory.record ??= record),
-      saveWriters: async (writers, gone) => {
+      saveWriters: async (writers, former) => {
         const { record } = memory;
         if (record === undefined) return writers;
-        const kept = record.writers?.number === gone?.number ? writers : (record.writers ?? writers);
+        const kept = record.writers?.number === former?.number ? writers : (record.writers ?? writers);
         memory.record = { ...record, writers: kept };
         return kept;
       },

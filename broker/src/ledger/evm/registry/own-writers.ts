@@ -110,7 +110,7 @@ export class OwnWriters {
     logger.info("set of writers created", {
       writers: made.number,
       kept: kept.number,
-      gone: known?.number,
+      former: known?.number,
       signer: account,
     });
     return this.#use(kept);

@@ -11,8 +11,8 @@ export interface GroupMemory {
   find(): Promise<GroupRecord | undefined>;
   /** Saves the first record; returns the saved one. */
   save(record: GroupRecord): Promise<GroupRecord>;
-  /** Saves a set of writers unless the group has one other than `gone`; returns the saved one. */
-  saveWriters?(writers: WriterSet, gone: WriterSet | undefined): Promise<WriterSet>;
+  /** Saves a set of writers unless the group has one other than `former`; returns the saved one. */
+  saveWriters?(writers: WriterSet, former: WriterSet | undefined): Promise<WriterSet>;
   /** The signers of the group's live nodes. */
   listSigners?(): Promise<readonly Address[]>;
   /** The newest block of the index; a shorter chain lost blocks, or lags. */
