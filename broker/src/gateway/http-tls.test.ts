@@ -264,7 +264,7 @@ it("resets a connection that has given too many wrong credentials", async () => 
   expect(served.calls).toEqual([]);
 });
 
-it("resets a connection whose next request can neither run nor wait", async () => {
+it("resets a connection that pipelines more requests than may run and wait", async () => {
   const reasons: string[] = [];
   const metrics = { ...testMetrics, connectionEnded: (reason: string) => void reasons.push(reason) };
   const options = { certificate: files, metrics, closeDeadlineMs: 100 };

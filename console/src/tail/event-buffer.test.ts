@@ -23,7 +23,7 @@ test("keeps the newest events, and their numbers", () => {
   expect(buffer.find("2cf24dba-7-7")).toBeUndefined();
 });
 
-test("limits the total length of the contents, but keeps one event of any length", () => {
+test("limits the total length of the contents, but always keeps the newest event", () => {
   const buffer = new EventBuffer({ eventsMax: 100, charactersMax: 10 });
   for (const sequence of [1, 2, 3]) buffer.add(toEvent(sequence), 0);
   expect(idsOf(buffer)).toEqual(["2cf24dba-2-2", "2cf24dba-3-3"]);

@@ -91,7 +91,7 @@ describe("the limits of publish keys", () => {
     expect((await send(call("k"))).eventId).not.toBe(first.eventId);
   });
 
-  it("keeps a key for its whole lifetime if it is the first one after a long time without keys", async () => {
+  it("keeps a key for its whole lifetime even if no key was used for a long time before", async () => {
     await start({ limits: { publishKeyKeptMs: 600_000 } });
     await send(call("forgotten"));
     await engine.clock.advance(2_000_000);

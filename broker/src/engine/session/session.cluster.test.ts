@@ -229,15 +229,18 @@ describe("a node with connections that dies or is cut off", () => {
     expect(again.texts).toEqual(["1", "2", "3"]);
   });
 
-  it.each([0, 1])("leaves its wills to the others, which publish each once, after a kill of node %i", async (node) => {
-    await Client.attach(node, { key: "now", will: will(0) });
-    await Client.attach(node, { key: "later", will: will(5_000) });
-    cluster.kill(node);
-    await cluster.clock.advance(goneMs);
-    expect(await countWills(2)).toBe(2);
-    await cluster.clock.advance(goneMs);
-    expect(await countWills(2)).toBe(2);
-  });
+  it.each([0, 1])(
+    "leaves its wills to the other nodes, which publish each one once (node %i is killed)",
+    async (node) => {
+      await Client.attach(node, { key: "now", will: will(0) });
+      await Client.attach(node, { key: "later", will: will(5_000) });
+      cluster.kill(node);
+      await cluster.clock.advance(goneMs);
+      expect(await countWills(2)).toBe(2);
+      await cluster.clock.advance(goneMs);
+      expect(await countWills(2)).toBe(2);
+    },
+  );
 
   it("closes its connections when it is no longer a member, and serves again once it has joined", async () => {
     const first = await (await Client.attach(0)).subscribe(1);

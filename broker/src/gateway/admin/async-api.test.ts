@@ -70,7 +70,7 @@ const headersOf = (answer: Response | undefined) =>
   [...(answer?.headers ?? [])].filter(([name]) => !["content-length", "date"].includes(name));
 
 describe("the AsyncAPI document", () => {
-  it.each(variants)("%s is valid by the schema of AsyncAPI 3.0.0", (_name, options) => {
+  it.each(variants)("%s matches the schema of AsyncAPI 3.0.0", (_name, options) => {
     expect(validate(render(options)), JSON.stringify(validate.errors)).toBe(true);
     expect(validate({ ...render(options), operations: { notify: {} } })).toBe(false);
   });

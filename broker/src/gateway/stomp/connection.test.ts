@@ -155,7 +155,7 @@ it.each([
   expect(headers["message"]).toContain(`"${name}" has more than ${nameBytesMax} bytes`);
 });
 
-it("keeps the connection after a refused frame if the profile says so", async () => {
+it("keeps the connection after a refused frame if closesOnRefusal is false", async () => {
   const client = await RawClient.connect(await start({ profile: { closesOnRefusal: false } }));
   client.send("SEND", { destination: "a+b", receipt: "7" }, "x");
   expect((await client.next("ERROR")).headers["receipt-id"]).toBe("7");

@@ -14,7 +14,7 @@ const tail: Broker["tail"] = async (_, { onConnected }) => {
   return { end: async () => {} };
 };
 
-test("a stop of the server ends tails in slices", async () => {
+test("a server that stops ends its tails in slices", async () => {
   let turn = 0;
   const endedIn: number[] = [];
   const tailEnded = (): void => {

@@ -117,7 +117,7 @@ describe("the endpoint's prices", () => {
     expect(fees.current()).toEqual(legacy(30n));
   });
 
-  test("the endpoint's prices are read once at the start, which gives the first head before it reads them", async () => {
+  test("a start reads the endpoint's prices once, even if the first head arrives before that read", async () => {
     const { endpoint, clock, fees } = startPolicy("auto");
     fees.onHead(head);
     await fees.refresh();
