@@ -83,7 +83,7 @@ const firstPage = (): Response => Response.json({ items: [{ id: "a", events: 1 }
 it.each([
   ["may have taken effect", false, false],
   ["was refused, if it is a dry run", true, true],
-])("an order whose second page the broker refuses %s", async (...[, dryRun, wasRefused]) => {
+])("if the broker refuses the second page of an order, the order %s", async (...[, dryRun, wasRefused]) => {
   const turns = [firstPage, missing];
   const fetch: typeof globalThis.fetch = async () => (turns.shift() ?? missing)();
   const results = new Stele({ url: "http://broker.example", fetch }).admin.order({ name: "skip", dryRun }, search);
@@ -92,11 +92,11 @@ it.each([
 });
 
 it.each([
-  ["after a first try whose answer was lost, the order may have taken effect", [lost], undefined, false],
-  ["otherwise it was refused", [], undefined, true],
-  ["a dry run changes nothing, whatever was lost", [lost], true, true],
+  ["false after a first try whose answer was lost", [lost], undefined, false],
+  ["true if no answer was lost", [], undefined, true],
+  ["true for a dry run, even after a lost answer", [lost], true, true],
 ] as const)(
-  "an order for several subscriptions whose result is a refusal: %s",
+  "wasRefused of a failed result of an order for several subscriptions is %s",
   async (...[, losses, dryRun, wasRefused]) => {
     const error = { code: 100507, detail: "another order runs" };
     const turns: (() => Response)[] = [...losses];
@@ -118,7 +118,7 @@ it.each<[Order, number]>([
   [{ name: "skip", to: 7 }, 2],
   [{ name: "replay", from: "OFFSET_FIRST" }, 2],
 ])(
-  "the client tries the order %j, whose answers are lost, %i times: it repeats none that would skip further events",
+  "if answers are lost, the client sends the order %j %i times: it repeats no order that could skip further events",
   async (order, tries) => {
     let asked = 0;
     const fetch: typeof globalThis.fetch = async () => {

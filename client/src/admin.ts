@@ -140,9 +140,9 @@ export class AdminClient {
   }
 
   /**
-   * Sends an order, such as `pause` or `replay`, to one subscription or several. For one, a failed order throws. For several, a result has the `error` of its
-   * subscription, and `wasRefused` if the order surely changed nothing there. The client retries every order unless a repeat would skip further events
-   * ({@link isUnsafeToRepeat}). `wasRefused` of a thrown error is false once the broker has answered for some subscriptions.
+   * Sends an order, such as `pause` or `replay`, to one subscription or several. For one, a failed order throws. For several, the result of a failed
+   * subscription has an `error`, and `wasRefused` says whether the order surely changed nothing there. The client retries every order unless a repeat would
+   * skip further events ({@link isUnsafeToRepeat}). `wasRefused` of a thrown error is false once the broker has answered for some subscriptions.
    */
   async *order(order: Order, target: OrderTarget, options: CallOptions = {}): AsyncGenerator<OrderResult> {
     const { name, dryRun } = order;
@@ -155,7 +155,7 @@ export class AdminClient {
       return;
     }
     // A target that finds everything, such as a blank host, gets no group, so that the broker refuses the order.
-    const groupId = Object.values(target).some(leavesSomeOut) ? this.#groupOf(options) : undefined;
+    const groupId = Object.values(target).some(narrowsSearch) ? this.#groupOf(options) : undefined;
     const query = { ...withGroup(target, groupId), dryRun };
     let hasResults = false;
     try {
@@ -300,7 +300,8 @@ export class AdminClient {
       const asked = { ...request, query: { ...query, limit, cursor } };
       const { value, isDoubtful } = await this.#askAt(toPath(request), asked, options);
       const { items, next } = value as Page<Item>; // OpenAPI declares this shape.
-      if (!Array.isArray(items)) throw toProtocolError(this.#transport.adminBase, "no page of a list");
+      if (!Array.isArray(items))
+        throw toProtocolError(this.#transport.adminBase, "an answer that is not a page of a list");
       yield { items, isDoubtful };
       cursor = next;
     } while (cursor !== undefined);
@@ -359,8 +360,8 @@ function withGroup<Search extends object>(
   return { ...search, groupId: search.groupId ?? groupId };
 }
 
-/** Whether a condition can leave out a subscription. A blank text and a minimum of 0 cannot: the broker takes them for unset variables of a script. */
-function leavesSomeOut(value: unknown): boolean {
+/** Whether a condition narrows the search. A blank text or a minimum of 0 does not: it probably comes from an unset variable of a script. */
+function narrowsSearch(value: unknown): boolean {
   return value !== undefined && value !== "" && value !== 0;
 }
 

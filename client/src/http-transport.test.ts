@@ -38,7 +38,7 @@ describe("a client", () => {
     expect(requests).toHaveLength(1);
   });
 
-  it("reads at most 64 MiB of an answer without end, and does not retry", async () => {
+  it("reads at most 64 MiB of an endless answer, and does not retry", async () => {
     const mebibyte = new Uint8Array(1024 * 1024);
     let sent = 0;
     const endless = () =>
@@ -193,7 +193,7 @@ describe("a client", () => {
     ["an admin call", (stele: Stele) => stele.admin.figures(), 2],
     ["a publish with a key", (stele: Stele) => stele.publish("t", "x", { once: true }), 2],
     ["a publish without a key", (stele: Stele) => stele.publish("t", "x"), 1],
-  ])("takes JSON that ends early for a lost answer, and retries %s if a repeat is safe", async (_what, call, tries) => {
+  ])("treats JSON that ends early as a lost answer, and retries %s if a repeat is safe", async (_what, call, tries) => {
     const headers = { "content-type": "application/json; charset=utf-8" };
     const { requests, fetch } = answering(() => new Response('{"jsonrpc":"2.0","id":0,"res', { headers }));
     await expect(call(new Stele({ url, fetch, retries: 1 }))).rejects.toMatchObject({ retry: true, wasRefused: false });
@@ -201,7 +201,7 @@ describe("a client", () => {
   });
 
   it.each(["", '{"total":9,"topicInfoList":[{"topic":"a"}', '{"result":{"status":"SUCCESS"}', '["a", "b]'])(
-    "takes %j for the beginning of an answer",
+    "treats %j as a part of an answer",
     async (text) => {
       const headers = { "content-type": "application/json" };
       const { fetch } = answering(() => new Response(text, { headers }));
@@ -210,7 +210,7 @@ describe("a client", () => {
     },
   );
 
-  it.each(["OK", "{'status': 'up'}"])("takes %j that a server calls JSON for no broker's answer", async (text) => {
+  it.each(["OK", "{'status': 'up'}"])("says that %j, sent as JSON, is no answer of a broker", async (text) => {
     const headers = { "content-type": "application/json" };
     const { requests, fetch } = answering(() => new Response(text, { headers }));
     for (const call of [(stele: Stele) => stele.exist("t"), (stele: Stele) => stele.admin.figures(), firstOutcome]) {
@@ -225,24 +225,21 @@ describe("a client", () => {
   it.each([
     ["a call", (stele: Stele) => stele.exist("t")],
     ["a tail", (stele: Stele) => stele.subscribe("t", { reconnectMsMax: 1 }).opened()],
-  ])(
-    "does not take a server that breaks off its answer to %s for one that speaks another protocol",
-    async (_, call) => {
-      const server = createSocketServer((socket) =>
-        socket.once("data", () =>
-          socket.end(
-            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\nno chunk\r\n",
-          ),
+  ])("does not say that a server speaks another protocol if its answer to %s breaks off", async (_, call) => {
+    const server = createSocketServer((socket) =>
+      socket.once("data", () =>
+        socket.end(
+          "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\nno chunk\r\n",
         ),
-      ).listen(0, "127.0.0.1");
-      onTestFinished(() => void server.close());
-      await once(server, "listening");
-      const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // The address of a TCP server.
-      const failure = call(new Stele({ url: origin, retries: 0 }));
-      await expect(failure).rejects.toThrow(`the answer of ${origin} broke off (`);
-      await expect(failure).rejects.not.toThrow("another protocol");
-    },
-  );
+      ),
+    ).listen(0, "127.0.0.1");
+    onTestFinished(() => void server.close());
+    await once(server, "listening");
+    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // The address of a TCP server.
+    const failure = call(new Stele({ url: origin, retries: 0 }));
+    await expect(failure).rejects.toThrow(`the answer of ${origin} broke off (`);
+    await expect(failure).rejects.not.toThrow("another protocol");
+  });
 
   it.each<[string, (stele: Stele) => Promise<unknown>]>([
     ["a publish", (stele) => stele.publish("t", "x")],
@@ -260,15 +257,20 @@ describe("a client", () => {
     }
     const { fetch } = answering(() => Response.json({ status: "up" }));
     const list = new Stele({ url, fetch }).admin.subscriptions().next();
-    await expect(list).rejects.toThrow(`${url} does not answer like a broker: no page of a list`);
+    await expect(list).rejects.toThrow(`${url} does not answer like a broker: an answer that is not a page of a list`);
   });
 
   it.each<[string, unknown, string, (stele: Stele) => Promise<unknown>]>([
-    ["a publish", {}, "no result of a publish", (stele) => stele.publish("t", "x")],
-    ["publishMany", {}, "no result of a publish", firstOutcome],
-    ["a publish", { status: "SUCCESS" }, "no result of a publish", (stele) => stele.publish("t", "x")],
-    ["a list of topics", {}, "no page of topics", (stele) => stele.topics().next()],
-    ["a page of topics", {}, "no page of topics", (stele) => stele.list()],
+    ["a publish", {}, "a publish result without status or eventId", (stele) => stele.publish("t", "x")],
+    ["publishMany", {}, "a publish result without status or eventId", firstOutcome],
+    [
+      "a publish",
+      { status: "SUCCESS" },
+      "a publish result without status or eventId",
+      (stele) => stele.publish("t", "x"),
+    ],
+    ["a list of topics", {}, "a result that is not a page of topics", (stele) => stele.topics().next()],
+    ["a page of topics", {}, "a result that is not a page of topics", (stele) => stele.list()],
     ["state", "x", "a result that is not an object", (stele) => stele.state("t")],
     ["exist", {}, "a result that is not a boolean", (stele) => stele.exist("t")],
   ])("names the address of a server that answers %s with the result %j", async (...[what, result, why, call]) => {
@@ -286,7 +288,7 @@ describe("a client", () => {
     ["the reason, if there is no code", new TypeError("fetch failed", { cause: new Error("odd") }), "(odd)"],
     ["no reason in a browser, which gives none", new TypeError("Failed to fetch"), "(no connection)"],
     [
-      "that it may be the port of another protocol, if the answer is not HTTP",
+      "the possible port of another protocol, if the answer is not HTTP",
       new TypeError("fetch failed", { cause: Object.assign(new Error("not HTTP"), { name: "HTTPParserError" }) }),
       "(not HTTP): it does not speak HTTP; is this the port of another protocol?",
     ],

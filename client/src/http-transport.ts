@@ -19,7 +19,7 @@ export interface HttpAnswer {
 }
 
 const timeoutDefaultMs = 60_000;
-/** Longest answer that the client reads, in bytes. A broker's answers are shorter, but another server may send one without end. */
+/** Longest answer that the client reads, in bytes. A broker's answers are shorter, but another server may send an endless one. */
 const answerBytesMax = 64 * 1024 * 1024;
 /** Node's codes for a connection that could not be made, if the error does not say so itself: the broker got nothing. Browsers give no code. */
 const unsentCodes: ReadonlySet<unknown> = new Set([
@@ -70,7 +70,7 @@ export class HttpTransport {
       return checkNoRedirect(await this.#fetch(url, init), url);
     } catch (error) {
       if (error instanceof SteleError) throw error;
-      throw toUnanswered(error, { url, signal });
+      throw toNoAnswerError(error, { url, signal });
     }
   }
 
@@ -100,7 +100,7 @@ export class HttpTransport {
     } catch (error) {
       options.signal?.throwIfAborted();
       if (error instanceof SteleError) throw error;
-      throw toCutAnswer(error, request.url);
+      throw toCutAnswerError(error, request.url);
     } finally {
       scope.close();
     }
@@ -190,7 +190,7 @@ const blockedPort = "bad port";
 const plainCodes = /^ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/;
 
 /** The error for a request without an answer; the reason of `signal` if the signal is aborted. */
-function toUnanswered(
+function toNoAnswerError(
   error: unknown,
   { url, signal }: { readonly url: string; readonly signal: AbortSignal | undefined },
 ): unknown {
@@ -219,7 +219,7 @@ function toUnanswered(
 }
 
 /** The error for an answer that began, but whose body broke off or did not come in time. */
-export function toCutAnswer(error: unknown, url: string): SteleError {
+export function toCutAnswerError(error: unknown, url: string): SteleError {
   const { origin } = new URL(url);
   const what = isTimeout(error)
     ? `${origin} does not answer in time`
@@ -288,7 +288,7 @@ function findRetryAfterMs(headers: Headers): number | undefined {
   return /^\d{1,6}$/.test(text) ? Number(text) * 1000 : undefined;
 }
 
-/** Its errors contain no URL with a password, as the error of `new URL` does. */
+/** Leaves a URL with a password out of its errors. The error of `new URL` would show it. */
 function toBase(url: string): string {
   const shown = url.includes("@") ? "" : `: ${url}`;
   if (!URL.canParse(url)) throw new TypeError(`not a URL${shown}`);

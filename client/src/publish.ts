@@ -154,7 +154,8 @@ function toPublished(base: string, result: unknown): Published {
   const { topic, eventId, status } = toObject(base, result) as SendResult; // The broker guarantees this shape.
   const isPublished = status === "SUCCESS";
   if (isPublished && typeof eventId === "string") return { topic, eventId };
-  if (isPublished || typeof status !== "string") throw toProtocolError(base, "no result of a publish");
+  if (isPublished || typeof status !== "string")
+    throw toProtocolError(base, "a publish result without status or eventId");
   throw new SteleError("transaction timed out, its fate is not known yet", { code: transactionTimeout, retry: true });
 }
 

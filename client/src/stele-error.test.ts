@@ -7,7 +7,7 @@ test("retryableCodes equals the retryable codes of the catalogue", () => {
   expect(retryableCodes).toEqual(new Set(retryable.map(({ code }) => code)));
 });
 
-test("isRefusal: a call beyond a quota changed nothing; one that ended in an unknown error or without the database may have", () => {
+test("isRefusal is true for a call over a quota, and false after an unknown error or without the database", () => {
   const { overQuota, unknown, storeUnreachable, topicNotExist } = errorCatalogue;
   expect([topicNotExist, overQuota, unknown, storeUnreachable].map(({ code }) => isRefusal(code))).toEqual([
     true,

@@ -42,7 +42,7 @@ export const transactionTimeout = 200201;
 const busy = 200300;
 const overQuota = 200301;
 
-/** Codes after which the same call can succeed later, as in the catalogue. They count for answers that do not say whether a retry can help. */
+/** Codes after which the same call can succeed later, as in the catalogue. The client uses them if an answer does not say whether a retry can help. */
 export const retryableCodes: ReadonlySet<number> = new Set([
   100304,
   100506,
@@ -67,7 +67,7 @@ export function isBrokerCode(value: unknown): value is number {
   return typeof value === "number" && value >= codesFrom;
 }
 
-/** Whether a call that the broker answered with this code surely changed nothing. For the `error` of one result of an order. */
+/** Whether a call that the broker answered with this code surely changed nothing. Orders use it for the `error` of one result. */
 export function isRefusal(code: number): boolean {
   return code < serviceCodesFrom || refusalCodes.has(code);
 }

@@ -76,7 +76,7 @@ export class Stele {
   async list({ pageIndex = 0, pageSize = 10, ...options }: ListOptions = {}): Promise<TopicPageBody> {
     const { base } = this.#transport;
     const page = toObject(base, await this.#call("list", { pageIndex, pageSize }, options)) as TopicPageBody; // The broker guarantees this shape.
-    if (!Array.isArray(page.topicInfoList)) throw toProtocolError(base, "no page of topics");
+    if (!Array.isArray(page.topicInfoList)) throw toProtocolError(base, "a result that is not a page of topics");
     return page;
   }
 
@@ -85,7 +85,7 @@ export class Stele {
     for (let pageIndex = 0; ; pageIndex += 1) {
       const { topicInfoList, total } = await this.list({ ...options, pageIndex, pageSize: pageSizeMax });
       yield* topicInfoList; // It may be empty before the last page: `total` counts topics that the caller may not read.
-      if (!((pageIndex + 1) * pageSizeMax < total)) return; // So an answer without `total`, which is not a broker's, is the last one too.
+      if (!((pageIndex + 1) * pageSizeMax < total)) return; // Also ends after an answer without `total`, which no broker sends.
     }
   }
 

@@ -22,7 +22,7 @@ function createClient(total: number | undefined): Stele {
   });
 }
 
-it("lists the topics that follow empty pages, whose topics the caller may not read", async () => {
+it("lists the topics after pages that are empty because the caller may not read their topics", async () => {
   const names: string[] = [];
   for await (const { topicName } of createClient(250).topics()) names.push(topicName);
   expect(names).toHaveLength(50);

@@ -18,7 +18,7 @@ it("the longest content takes at most 20 times as long as atob and btoa of its c
   expect(timeOf(() => toBase64(bytes))).toBeLessThan(20 * timeOf(() => btoa(binary)));
 });
 
-/** The processor time of several runs, in microseconds: where its clock ticks rarely, that of one run may be 0. */
+/** The processor time of several runs together, in microseconds. With a coarse clock, one run may take 0. */
 function timeOf(run: () => unknown): number {
   const start = process.cpuUsage();
   for (let count = 0; count < 5; count += 1) run();

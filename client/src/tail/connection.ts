@@ -4,7 +4,7 @@ import {
   type HttpTransport,
   isTransient,
   readAnswer,
-  toCutAnswer,
+  toCutAnswerError,
   toForeignAnswerError,
 } from "../http-transport.ts";
 import { AbortScope } from "../lib/abort-scope.ts";
@@ -23,7 +23,7 @@ const silenceMsMax = 45_000;
 const contentType = "text/event-stream";
 /** Maximum length of the frames that wait for the loop. Beyond it, the client closes the connection. One frame may be longer. */
 const waitingCharactersMax = 1024 * 1024;
-/** Characters that a frame counts besides its data: a frame that only moves the place takes memory too. */
+/** Characters added to the length of each frame: even a frame without data takes memory. */
 const frameCharacters = 100;
 
 /**
@@ -63,7 +63,7 @@ export class Connection {
     }
   }
 
-  /** Whether the client has closed this connection because too many frames waited, and the loop has taken them all since. */
+  /** Whether the client closed this connection because too many frames waited, and the loop has now taken all of them. */
   get isSpent(): boolean {
     return this.#isFull && this.#frames.length === 0;
   }
@@ -98,7 +98,7 @@ export class Connection {
 
   #readAhead(reader: ReadableStreamDefaultReader<Uint8Array>): void {
     this.#reading = this.#readChunk(reader);
-    this.#reading.catch(() => {}); // `next` throws the error once the loop has taken the frames before.
+    this.#reading.catch(() => {}); // `next` throws the error after the loop has taken the earlier frames.
   }
 
   async #readChunk(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
@@ -131,7 +131,7 @@ export class Connection {
       this.#signal?.throwIfAborted();
       if (this.#scope.signal.aborted) throw this.#scope.signal.reason;
       if (error instanceof SteleError) throw error;
-      throw toCutAnswer(error, this.#url);
+      throw toCutAnswerError(error, this.#url);
     } finally {
       this.#scope.stopTimer();
     }

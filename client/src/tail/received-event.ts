@@ -21,7 +21,7 @@ export class ReceivedEvent implements EventBody {
     return fromBase64(this.content);
   }
 
-  /** The content as UTF-8 text, also with the byte order mark that it may begin with; invalid bytes become U+FFFD. */
+  /** The content as UTF-8 text, including a byte order mark at its start; invalid bytes become U+FFFD. */
   text(): string {
     return new TextDecoder("utf-8", { ignoreBOM: true }).decode(this.bytes());
   }

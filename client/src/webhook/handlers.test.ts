@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import { toNodeHandler } from "./handlers.ts";
 
-it("toNodeHandler leaves a response alone that something else, such as a middleware with a time limit, has sent meanwhile", async () => {
+it("toNodeHandler sends nothing if something else, such as a middleware with a time limit, has answered meanwhile", async () => {
   const rejections: unknown[] = [];
   const record = (error: unknown): void => void rejections.push(error);
   process.on("unhandledRejection", record);

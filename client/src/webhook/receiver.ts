@@ -10,7 +10,7 @@ export interface ReceiverOptions extends Pick<VerifyWebhookOptions, "secret" | "
    * batch come one after another; if one throws, the whole batch comes again. An event may come twice, with the same eventId.
    */
   readonly onEvent: (event: ReceivedEvent, webhook: Webhook) => void | Promise<void>;
-  /** Called with the error for which a callback was not accepted. If left out, every error except WebhookRefused goes to `console.error`. */
+  /** Called with the error if a callback is not accepted. If left out, every error except WebhookRefused goes to `console.error`. */
   readonly onError?: ((error: unknown) => void) | undefined;
   /** Brokers that may call, by the name in their request for consent; `*` for all. If left out, such a request gets status 405. */
   readonly allowedBrokers?: readonly string[] | undefined;
