@@ -59,7 +59,7 @@ function showFile({ root, target, places, pages }) {
   const isShown =
     /^docs\/(?:receivers|cluster|monitoring)\//.test(target) && existsSync(path) && statSync(path).isFile();
   if (!isShown) return undefined;
-  // A dash replaces the last dot, because VitePress would take what follows it for the file's type.
+  // A dash replaces the last dot, because VitePress would treat the text after the dot as the file's type.
   const page = `${target.slice("docs/".length).replace(/\.(?=[^/]*$)/, "-")}.md`;
   pages.set(page, `# ${posix.basename(target)}\n\n~~~\n${readFileSync(path, "utf8").trimEnd()}\n~~~\n`);
   return page;

@@ -20,7 +20,7 @@ process.exitCode = runNpm(args, { cwd: stage, stdio: ["ignore", "inherit", "inhe
 rmSync(stage, { recursive: true, force: true });
 if (process.exitCode === 0) printCommands();
 
-/** Prints absolute paths: npm takes `FOLDER/stele-0.1.0.tgz` for a repository on GitHub. Names each file: `FOLDER/*.tgz` would also match the broker. */
+/** Prints absolute paths: npm reads `FOLDER/stele-0.1.0.tgz` as a repository on GitHub. Names each file: `FOLDER/*.tgz` would also match the broker. */
 function printCommands() {
   const { version } = readManifest("broker");
   const tarball = (name) => `"${join(target, `${name}-${version}.tgz`)}"`;

@@ -131,7 +131,7 @@ function warnOfHead(folder: DataFolder, logger: Logger): void {
   );
 }
 
-/** Refuses a damaged log of the chain: SQLite would take the damaged place for the end of the log, and overwrite the blocks after it. */
+/** Refuses a damaged log of the chain: SQLite would treat the damaged place as the end of the log, and overwrite the blocks after it. */
 function checkChainLog(file: string): void {
   const { damagedAt } = inspectLog(file);
   if (damagedAt === undefined) return;

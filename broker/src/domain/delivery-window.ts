@@ -117,7 +117,7 @@ export class DeliveryWindow {
 
   /**
    * Removes the events of the stream after `to`, and the events outside it after `outsideTo`: a reorg removed them from the chain. An event of QoS 2 stays as
-   * `received`: the peer may keep its ticket until the release, and would take a new event with that ticket for a repeat.
+   * `received`: the peer may keep its ticket until the release, and would treat a new event with that ticket as a repeat.
    */
   rollBack(to: Position, outsideTo = to): void {
     for (const entry of this.#entries.values()) {

@@ -54,7 +54,7 @@ export function toHexText(value: unknown, place: string): Hex {
 export function toData(value: unknown, place: string): Uint8Array {
   const text = toHexText(value, place);
   const bytes = fromHex(text);
-  // Decoding ends at the first pair that is not hex digits, but reads only the lower byte of a character: it takes U+0161 for an "a".
+  // Decoding ends at the first pair that is not hex digits, but reads only the lower byte of a character: it reads U+0161 as an "a".
   if (bytes.length * 2 !== text.length - 2 || Buffer.byteLength(text) !== text.length) throw notHex(place);
   return bytes;
 }

@@ -16,7 +16,7 @@ export interface RepeaterParts {
   readonly filtersOf: (entry: InFlight) => readonly SessionFilter[];
   /**
    * Called if a reorg removed the event, or if the client may no longer receive it. With QoS 2, the client may keep the ticket until the release, and would
-   * take a new event with that ticket for a repeat.
+   * treat a new event with that ticket as a repeat.
    */
   readonly onVanished: (entry: InFlight) => void;
 }

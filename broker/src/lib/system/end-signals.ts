@@ -35,7 +35,7 @@ export function onEndSignals({ stop, exitNow }: EndSignalHandlers, source: Signa
   };
   const hasTerminal = [0, 1, 2].some(isatty); // After the terminal has closed, isatty returns false.
   const end = (code: number): void => {
-    // Without a terminal, a supervisor started this process. It would take SIGHUP for a clean end, even if the exit code says that something failed.
+    // Without a terminal, a supervisor started this process. It would treat SIGHUP as a clean end, even if the exit code says that something failed.
     if (code === 0 || hasTerminal) endBySignal();
   };
   source.once("SIGHUP", () => source.once("exit", end));

@@ -28,7 +28,7 @@ const indexFramesAt = 16;
 const indexSaltsAt = 32;
 
 /**
- * Inspects the log beside a database that nobody has open, and changes nothing. SQLite silently takes the first damaged frame for the end of the
+ * Inspects the log beside a database that nobody has open, and changes nothing. SQLite silently treats the first damaged frame as the end of the
  * log, and later overwrites the frames after it. An end that was torn by a power loss is not damage: nothing was committed after it.
  *
  * SQLite ignores the whole log if its header is invalid. A power loss can leave an invalid header when SQLite restarts the log: it overwrites the

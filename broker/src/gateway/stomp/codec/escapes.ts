@@ -31,7 +31,7 @@ export function escapeHeader(
   if (text.includes("\0")) return undefined; // many clients end a frame at the first NUL
   if (version === "1.0")
     return text.includes("\n") || text.includes("\r") || (isName && text.includes(":")) ? undefined : text;
-  if (version === "1.1" && text.includes("\r")) return undefined; // 1.1 has no escape for CR, and clients take it for an end of line
+  if (version === "1.1" && text.includes("\r")) return undefined; // 1.1 has no escape for CR, and clients treat it as an end of line
   return escapeText(text, version);
 }
 

@@ -140,7 +140,7 @@ it("does not check the chain of an endpoint again after a rate limit", async () 
   await set.close();
 });
 
-it("does not take a full pool for the rate limit before it", async () => {
+it("does not report a full pool as a rate limit, even after an earlier rate limit", async () => {
   await using node = await FakeNode.start();
   const { set, pass } = await createTimedSet(node);
   askForPause(node);
@@ -152,7 +152,7 @@ it("does not take a full pool for the rate limit before it", async () => {
   await set.close();
 });
 
-it("does not take the earlier rate limit of an endpoint that lags now for the cause of another one's failure", async () => {
+it("does not report the earlier rate limit of an endpoint that lags now as the cause of another endpoint's failure", async () => {
   await using lagging = await FakeNode.start();
   await using other = await FakeNode.start();
   let now = 0;

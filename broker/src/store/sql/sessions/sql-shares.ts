@@ -86,7 +86,7 @@ export class SqlShares implements ShareStore {
       const positions = damaged.map(({ position }) => position);
       const deleting = relaxed.deleteFrom("share_events").where("share_id", "=", id).where("position", "in", positions);
       const { numDeletedRows } = await deleting.executeTakeFirst();
-      // Read the page again: without its damaged rows it is too short, and the caller would take it for the last page.
+      // Read the page again: without its damaged rows it is too short, and the caller would treat it as the last page.
       if (numDeletedRows > 0n) return this.listReturned(id, { after, atMost });
     }
     return places.filter((place) => place !== undefined);
