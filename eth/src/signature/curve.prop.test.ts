@@ -65,7 +65,7 @@ describe("the implementations of secp256k1", () => {
     );
   });
 
-  it("the native addon and noble recover the same key from random bytes as signature, or both throw", () => {
+  it("the native addon and noble recover the same key from a random signature, or both throw", () => {
     const edge = fc.constantFrom(0, 1, 0xff).map((byte) => new Uint8Array(32).fill(byte));
     const half = fc.oneof(bytes(32), edge);
     fc.assert(

@@ -16,7 +16,7 @@ export interface TrieUpdate {
   readonly root: Uint8Array | undefined;
   /** Stored nodes that changed, by path; undefined for a removed node. */
   readonly nodes: ReadonlyMap<string, Uint8Array | undefined>;
-  /** The nodes that were read, by path: the earlier form of each changed node that is not new. */
+  /** The nodes that were read, by path. They include the earlier form of each changed node, unless that node is new. */
   readonly before: ReadonlyMap<string, Uint8Array>;
 }
 
@@ -124,7 +124,7 @@ class TrieUpdater {
   }
 }
 
-/** The children of the branch that takes the place of nibble `at` of an extension's path. */
+/** The children of the branch that replaces nibble `at` of an extension's path. */
 function splitExtension(node: ExtensionNode, at: number): (ChildNode | undefined)[] {
   const children: (ChildNode | undefined)[] = Array.from({ length: BRANCH_CHILDREN });
   const rest = node.path.subarray(at + 1);

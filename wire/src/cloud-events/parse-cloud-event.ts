@@ -34,8 +34,8 @@ const own = new Map<string, string>(Object.entries(cloudEventKeys));
 
 export interface CloudEventReading {
   /**
-   * Whether a broker may have rendered the event: then its sequence is dropped, and the extensions in `otherextensions` get their keys back. Earlier versions
-   * rendered every text as `dataschema`: one that is not an absolute URI becomes the extension that keeps it, as if it were in `otherextensions`.
+   * Whether a broker may have rendered the event. If so, its sequence is dropped, and the extensions in `otherextensions` get their keys back. Earlier
+   * versions put any text into `dataschema`: a text that is not an absolute URI becomes an extension again, as if it were in `otherextensions`.
    */
   readonly mayBeRendered?: boolean;
 }
@@ -132,11 +132,11 @@ function checkAttribute(name: string, value: string): void {
   if (!attributeName.test(name)) throw malformed(`${quote(name)} is not the name of an attribute`);
   if (!isLegal(value)) throw malformed(`the attribute ${name} contains a control character`);
   if (name === "time" && !isTimestamp(value))
-    throw malformed(`the attribute time is ${quote(value)}, no RFC 3339 time`);
+    throw malformed(`the attribute time is ${quote(value)}, not an RFC 3339 time`);
   if (name === "dataschema" && findUri(value) === undefined)
-    throw malformed(`the attribute dataschema is ${quote(value)}, no absolute URI`);
+    throw malformed(`the attribute dataschema is ${quote(value)}, not an absolute URI`);
   if (name === "datacontenttype" && findMediaType(value) === undefined) {
-    throw malformed(`the attribute datacontenttype is ${quote(value)}, no media type`);
+    throw malformed(`the attribute datacontenttype is ${quote(value)}, not a media type`);
   }
   if (isCore(name)) return;
   if (toAttributeName(name, "") === undefined) {

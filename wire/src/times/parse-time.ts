@@ -32,7 +32,7 @@ function isLastOfMonth(time: number): boolean {
   return nextSecond.getUTCMonth() !== new Date(time).getUTCMonth();
 }
 
-/** Whether a date exists: Date.parse takes 31 February for 3 March. */
+/** Whether a date exists: Date.parse reads 31 February as 3 March. */
 function isDay(date: string): boolean {
   const time = Date.parse(`${date}T00:00:00Z`);
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(date);

@@ -42,7 +42,7 @@ export interface AdminOperation {
   readonly summary: string;
   /** Values of a query string. */
   readonly query: z.ZodObject;
-  /** The body; if a caller leaves it out, an empty object counts. Undefined for a call that never has a body. */
+  /** The body; an empty object if the caller sends none. Undefined for a call that never has a body. */
   readonly body?: z.ZodObject;
   readonly result: z.ZodType;
 }
@@ -114,7 +114,9 @@ const calls = {
     body: z
       .strictObject({
         topic: z.string().describe("Topic or pattern. The cursor stays."),
-        url: z.string().describe("With a new url, the subscription has the secret of this change, or none."),
+        url: z
+          .string()
+          .describe("A new url drops the previous secret: the subscription has the `secret` of this change, or none."),
         secret: z
           .string()
           .nullable()

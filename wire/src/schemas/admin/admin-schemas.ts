@@ -130,7 +130,7 @@ export const orderResultSchema = z
       .int()
       .optional()
       .describe(
-        "After a change of the topic: waiting events that the new topic does not match, so that they are not delivered.",
+        "After a change of the topic: waiting events that are not delivered, because the new topic does not match them.",
       ),
     dryRun: z.boolean(),
     letters: z
@@ -286,7 +286,7 @@ const groupSchema = z.strictObject({
     .strictObject({
       suspended: z.int(),
       paused: z.int(),
-      locked: z.int().optional().describe("Those whose secrets no key of this node opens."),
+      locked: z.int().optional().describe("Subscriptions whose secrets no key of this node can decrypt."),
     })
     .optional()
     .describe("Callback subscriptions, of all nodes, that get no events, as of a few seconds ago."),
@@ -294,7 +294,7 @@ const groupSchema = z.strictObject({
     .strictObject({ events: z.int(), seconds: z.number().optional() })
     .optional()
     .describe(
-      "The most events that one callback subscription at this node waits for, and the age of the oldest event that any waits for, as of a few seconds ago.",
+      "The largest number of events that one callback subscription at this node waits for, and the age of the oldest event that any subscription waits for, as of a few seconds ago.",
     ),
   indexedBlock: z.int(),
   headBlock: z.int().optional(),
