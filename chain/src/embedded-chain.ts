@@ -108,7 +108,7 @@ export class EmbeddedChain implements AsyncDisposable {
   readonly #followers = new Set<BlockFollower>();
   readonly #pending = new Map<number, Pending>();
   readonly #exited: Promise<void>;
-  /** Answers read-only requests of others than the owner, in a thread of its own. A chain in memory has no file to read. */
+  /** Answers read-only requests of callers other than the owner, in its own thread. A chain in memory has no file to read. */
   readonly reader: SnapshotReader;
   #nextId = 1;
   #closed: Error | undefined;
@@ -230,9 +230,9 @@ export class EmbeddedChain implements AsyncDisposable {
   }
 
   /**
-   * Finishes the block in progress and closes the database. Later requests are refused. A thread that has not ended after `timeoutMs` ends after the call of
-   * SQLite in progress, if any: then the block in progress is not announced, and perhaps not written. With `keepsLog` the file and its log stay as they are:
-   * for an owner that found the chain to be wrong, or has not yet checked it.
+   * Finishes the block in progress and closes the database. Later requests are refused. After `timeoutMs`, ends the thread as soon as it is not in a call of
+   * SQLite: the block in progress is then not announced, and perhaps not written. With `keepsLog` the file and its log stay unchanged: for an owner that
+   * refuses the chain, or has not yet checked it.
    */
   async stop(timeoutMs = STOP_TIME_MS_MAX_DEFAULT, { keepsLog = false }: CloseOptions = {}): Promise<void> {
     await this.reader.stop();

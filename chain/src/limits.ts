@@ -10,7 +10,7 @@ export const CALL_TIME_MS_MAX_DEFAULT = 1_000;
 /** Largest signed transaction that the chain accepts, in bytes. */
 export const TRANSACTION_BYTES_MAX_DEFAULT = 4_194_304;
 
-/** Price of gas in wei, the same in every block. Not zero, because tools take a base fee of 0 for "no base fee". */
+/** Price of gas in wei, the same in every block. Not zero, because tools treat a base fee of 0 as "no base fee". */
 export const BASE_FEE_PER_GAS = 7n;
 
 /** Balance in wei of each account funded at genesis: 2^200, which a signer cannot spend on gas in the life of a chain. */
@@ -83,8 +83,8 @@ export const OVERRIDE_CODE_BYTES_MAX = 262_144;
 export const LOG_FILTER_ALTERNATIVES_MAX = 1_000;
 
 /**
- * Bytes of blocks after which one step ends: a step of the check for damage, of that of the index of hashes and logs, or of an answer with the transactions or
- * receipts of a block. New blocks wait for that step.
+ * Bytes of blocks after which one step ends. The check for damage, the check of the index of hashes and logs, and an answer with the transactions or receipts
+ * of a block consist of such steps. New blocks wait for a step.
  */
 export const CHECKED_BYTES_MAX = 262_144;
 
@@ -103,7 +103,7 @@ export const FEE_HISTORY_PERCENTILES_MAX = 100;
 /** Maximum number of storage keys in one `eth_getProof`. */
 export const PROOF_KEYS_MAX = 1_024;
 
-/** Maximum number of polling filters (`eth_newFilter` and its family); a further one replaces the one that nobody has used for longest. */
+/** Maximum number of polling filters (`eth_newFilter` and its family); a further one replaces the least recently used one. */
 export const FILTERS_MAX = 1_024;
 
 /** Maximum number of subscriptions (`eth_subscribe`). */
@@ -151,7 +151,7 @@ export const READER_START_INTERVAL_MS = 1_000;
 /** How long the thread of a reader may take to start, in milliseconds. */
 export const READER_START_TIME_MS_MAX = 30_000;
 
-/** When requests of the reader have taken this long in all, in milliseconds, the reader pauses for this long, however much longer they took. */
+/** After its requests have taken this long in total, in milliseconds, the reader pauses for this same time, even if they took much longer. */
 export const READER_PAUSE_AFTER_MS = 50;
 
 /** Longest answer of the reader as JSON text, in bytes. */
@@ -169,8 +169,8 @@ export const STATE_VIEW_ACCOUNTS_MAX = 1_024;
 /** Memory for young objects in the worker, in MiB: a quarter of Node's default. The worker is as fast and takes 24 MiB less memory. */
 export const WORKER_YOUNG_MEBIBYTES_MAX = 12;
 
-/** When the clock is set forward by more than this, in milliseconds, blocks do not follow at once. */
+/** When the clock is set forward by more than this, in milliseconds, the times of blocks do not follow at once. */
 export const BLOCK_TIME_STEP_MS_MAX = 3_600_000;
 
-/** How long a large step of the clock forward must last before blocks follow it, in milliseconds. */
+/** How long a large step of the clock forward must last before the times of blocks follow it, in milliseconds. */
 export const BLOCK_TIME_STEP_WAIT_MS = 600_000;

@@ -65,7 +65,7 @@ export interface CheckedIndexEntries {
   readonly isMore: boolean;
   /** Entries that this step read. */
   readonly entries: number;
-  /** Whether the index differed and was rebuilt from the blocks, or entries in no table yet were damaged; false until the comparison ends. */
+  /** Whether the index differed and was rebuilt from the blocks, or unsaved entries were damaged; false until the comparison ends. */
   readonly isDamaged: boolean;
 }
 
@@ -74,7 +74,7 @@ export interface KnownTransaction {
   readonly hash: Uint8Array;
   /** The transaction's input. */
   readonly data: Uint8Array;
-  /** Parts of `data` that the transaction's logs contain again. */
+  /** Parts of `data` that the transaction's logs also contain. */
   readonly logged: readonly Uint8Array[];
 }
 

@@ -6,7 +6,7 @@ import { EXIT_WAIT_MS_MAX } from "./limits.ts";
 const IN_CALL = 1;
 const ENDING = 2;
 
-/** Those of the threads that the end of this thread ends. */
+/** The flags of the threads that this thread ends when it exits. */
 const watched = new Set<NativeCalls>();
 // The end of a process terminates its threads.
 process.on("exit", () => {
@@ -68,7 +68,7 @@ export class NativeCalls {
   }
 }
 
-/** Lets the later calls of a thread to an open database run as native calls: those of the methods below. Use no others. */
+/** From now on, runs a thread's calls of the methods below on an open database as native calls. Use no other methods. */
 export function guardCalls(database: DatabaseSyncInstance, calls: NativeCalls): DatabaseSyncInstance {
   const exec = database.exec.bind(database);
   const prepare = database.prepare.bind(database);

@@ -297,7 +297,7 @@ export class Chain implements ReadableChain {
     this.#listener.faultChanged(fault);
   }
 
-  /** Copies a large log into the file. If that fails, reports a fault to the owner, and the chain refuses submits until it tries again, within COMMIT_RETRY_MS. */
+  /** Copies a large log into the file. If that fails, reports a fault, and the chain refuses submits until it tries again, within COMMIT_RETRY_MS. */
   #checkpointWhenLarge(): void {
     if (this.#isFileHeld || this.#database.logBytes < this.#checkpointAt) return;
     try {
@@ -308,8 +308,8 @@ export class Chain implements ReadableChain {
   }
 
   /**
-   * Lets the next step of a check copy the log into the file if it is large: a rebuild writes many pages for each block that it reads, and there may be no new
-   * block. Meanwhile blocks have room: for them, an error would be a fault.
+   * If the log is large, lets the next step of a check copy it into the file: a rebuild writes many pages for each block that it reads, and perhaps no new
+   * block comes that would copy the log. Until then blocks do not copy it, since a copy that fails after a block is a fault.
    */
   #copyBeforeNextStep(): void {
     if (this.#database.logBytes < Math.max(LOG_BYTES_MAX, this.#checkpointAt)) return;
@@ -317,20 +317,20 @@ export class Chain implements ReadableChain {
     this.#leaveRoom();
   }
 
-  /** An error fails one step of a check, before it writes. It says nothing of blocks, which may still fit into the log. */
+  /** Copies the log before a step of a check. An error fails only that step, before it writes anything: blocks may still fit into the log. */
   #copyRebuilt(): void {
     this.#leaveRoom();
     this.#checkpoint();
   }
 
-  /** While a reader needs the end of the log, the log keeps growing. */
+  /** Copies the log into the file. While a reader needs the end of the log, the log keeps growing. */
   #checkpoint(): void {
     if (this.#database.checkpoint()) this.#checkpointAt = LOG_BYTES_MAX;
     else this.#leaveRoom();
     this.#isCopyDue = false;
   }
 
-  /** The next try to copy the log after a block follows after LOG_BYTES_MAX / 2 more bytes. */
+  /** Lets the log grow by LOG_BYTES_MAX / 2 before a block tries to copy it. */
   #leaveRoom(): void {
     this.#checkpointAt = this.#database.logBytes + LOG_BYTES_MAX / 2;
   }

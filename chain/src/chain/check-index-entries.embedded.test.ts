@@ -136,12 +136,12 @@ it.each([
   expect(await check(chain)).toBe(false);
 });
 
-/** Bytes before the number in the effects of a block: their count, the entries of its hash and its transaction's, and for a place its key. */
+/** Offset of the damaged number in the effects of a block. Before it are the number of entries, two entries of hashes and, for a place, its key. */
 it.each([
   ["a key", 36],
   ["a place", 44],
 ])(
-  "searches find all, blocks follow, and checkIndexEntries reports the damage, after a bit flip in %s of a log that is not saved yet",
+  "after a bit flip in %s of an unsaved index entry, searches find all logs, checkIndexEntries reports the damage, and new blocks follow",
   async (_, at) => {
     const flipped = `CAST(substr(effects, 1, ${at + 7}) || x'01' || substr(effects, ${at + 9}) AS BLOB)`;
     await using chain = await start(damaged((sqlite) => sqlite.exec(`UPDATE unsaved SET effects = ${flipped}`)));
@@ -154,7 +154,7 @@ it.each([
   },
 );
 
-it("a chain starts, is read and repaired despite damage of an index entry that is not saved yet and of its block", async () => {
+it("a chain starts, and can be read and repaired, although an unsaved index entry and its block are damaged", async () => {
   const newest = logsTotal + 1;
   const copy = damaged((sqlite) => {
     sqlite.exec("UPDATE unsaved SET effects = CAST(substr(effects, 1, 43) || x'01' || substr(effects, 45) AS BLOB)");
@@ -234,7 +234,7 @@ it("checkIndexEntries rebuilds an unreadable index again and again, even if a re
   }
 });
 
-it("a rebuild that starts over in the same process goes on in its table, so that the file does not grow each time", async () => {
+it("a rebuild that starts over in the same process uses its table again, so that the file does not grow each time", async () => {
   let steps = 0;
   await using whole = await start(copyWithUnreadableIndex());
   for (let isMore = true; isMore; steps += 1) ({ isMore } = await whole.checkIndexEntries(steps === 0));
@@ -255,7 +255,7 @@ it("a rebuild that starts over in the same process goes on in its table, so that
 it.each([
   ["the index", "places"],
   ["what an interrupted rebuild has left", "new_places"],
-])("checkIndexEntries frees no page of another table to which a damaged page of %s refers", async (_, table) => {
+])("checkIndexEntries frees no page of another table, even if a damaged page of %s refers to it", async (_, table) => {
   const rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) SELECT 1, i FROM n";
   const copy = damaged((sqlite) => {
     sqlite.exec(placesTable("new_places"));

@@ -56,8 +56,8 @@ function* compareAndRebuild(database: ChainDatabase, isHeld: () => boolean): Ste
   const upTo = database.savedUpTo;
   const expected = yield* sumOfBlocks(database, upTo);
   const found = yield* sumOfRows(database, upTo);
-  // Damage of entries that were not saved is reported here too. They were taken from their blocks when the chain started. Those of a block that was damaged too
-  // are missing: once they should be in the table, and the block is repaired, the next check finds that.
+  // This also reports unsaved entries that were damaged when the chain started. The start derived them again from their blocks. If a block was damaged too, its
+  // entries are missing: the next check finds that once the block is repaired and its entries should be in the table.
   if (found?.equals(expected) === true) return { isDamaged: database.takeRestored() };
   yield* rebuild(database, isHeld);
   return { isDamaged: true };

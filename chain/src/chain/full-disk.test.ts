@@ -94,7 +94,7 @@ async function makeBlocks(upTo: number, { chain, reported }: Awaited<ReturnType<
   }
 }
 
-/** Rows that were written: the log of a SmallDisk that grows by them. */
+/** Number of rows written so far. The log of a SmallDisk counts as this long. */
 function changes(disk: SmallDisk): number {
   return Number(disk.prepare("SELECT total_changes() AS total").get()?.["total"]);
 }
@@ -114,7 +114,7 @@ it("checks an undamaged index on a full disk, whatever the length of the log", a
   await chain.stop();
 });
 
-it("a rebuild of the index on a full disk fails alone: blocks still fit into the log, and the next step goes on", async () => {
+it("on a full disk only the rebuild of the index fails: blocks still fit into the log, and the next step continues the rebuild", async () => {
   const disk = new SmallDisk(":memory:");
   let others = 0;
   const opened = await open(disk, () => changes(disk) + others);

@@ -142,7 +142,7 @@ describe("SnapshotReader", () => {
     expect(pauseMs).toBeLessThan((endedAt - askedAt) / 2);
   });
 
-  it("tells for how long the thread worked on a request, also on one that fails, without the wait for others and for a pause", async () => {
+  it("onWorked gets how long the thread worked on a request, even a failed one, without the waits for other requests and a pause", async () => {
     await using chain = await start({ callTimeMsMax: 60_000 });
     await read(chain, "eth_chainId"); // starts the thread
     const worked: number[] = [];
@@ -198,7 +198,7 @@ describe("SnapshotReader", () => {
     await expect(run(chain, `${longest}00`)).rejects.toMatchObject({ code: -32602 });
   });
 
-  it("refuses a call whose overrides leave an account empty that has storage", async () => {
+  it("refuses a call whose overrides empty an account that has storage", async () => {
     await using chain = await start();
     const block = await makeBlockOf(chain, { nonce: 0, gas: 100_000n, data: "0x600160005500" }); // PUSH1 1, PUSH1 0, SSTORE, STOP
     const [receipt] = (await read(chain, "eth_getBlockReceipts", block)) as { contractAddress: Hex }[];
@@ -279,7 +279,7 @@ describe("SnapshotReader", () => {
   });
 
   it.each([1_000, LOGS_SEARCH_TRANSACTIONS_MAX + 1])(
-    "searches for common logs of a contract that has few: the other contracts' are in %i transactions",
+    "finds the few logs of a contract although other contracts have such logs in %i transactions",
     async (count) => {
       await makeLogPlaces(count, topicKey(fromHex(TOPIC)));
       await using chain = await start();

@@ -15,9 +15,9 @@ interface Task {
 }
 
 /**
- * Reads the chain for others than its owner, in another thread than the one that makes blocks. A request that takes too long, or too much memory, ends the
+ * Reads the chain for callers other than its owner. Its thread is not the one that makes blocks. A request that takes too long, or too much memory, ends the
  * thread and gets an error; the next request starts another thread. The reader pauses again and again, so that the chain can copy its log, which a
- * snapshot in use prevents. The pauses are short even after long requests: those that wait are mostly of other clients.
+ * snapshot in use prevents. The pauses are short even after long requests, since the waiting requests are mostly those of other clients.
  */
 export class SnapshotReader {
   readonly #options: ReaderThreadOptions;
@@ -34,7 +34,8 @@ export class SnapshotReader {
   }
 
   /**
-   * Answers a read-only method as JSON text, as of the newest block when the request's turn comes. Calls `onWorked` before it settles, if the thread got it.
+   * Answers a read-only method as JSON text, as of the newest block when the request's turn comes. If the thread got the request, calls `onWorked` before the
+   * promise settles.
    * @throws ProviderRpcError with geth's code, or with 4900 after a stop; another Error if the thread does not start or ends by itself.
    */
   read(request: RpcRequest, onWorked: OnWorked = () => undefined): Promise<string> {

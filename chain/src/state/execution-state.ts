@@ -145,12 +145,12 @@ export class ExecutionState implements StateManagerInterface {
 
   /**
    * Clears the storage of an account. Only accounts created in this transaction are ever cleared (EIP-6780), so the view has no slots of them.
-   * @throws ProviderRpcError for another account, which only the overrides of a call can leave empty.
+   * @throws ProviderRpcError for another account, which only the overrides of a call can empty.
    */
   clearStorage(address: Address): Promise<void> {
     const account = this.#loadAccount(address.bytes);
     if (account !== undefined && !isSameBytes(account.storageRoot, emptyTrieRoot)) {
-      throw serverError("the state overrides leave an account empty that has storage");
+      throw serverError("the state overrides empty an account that has storage");
     }
     const slots = this.#storage.get(toLatin1(address.bytes));
     for (const slot of slots?.keys() ?? []) this.#write(slots ?? new Map(), slot, emptyBytes);

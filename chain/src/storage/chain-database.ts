@@ -19,7 +19,7 @@ import { type BlockEffects, type IndexEntry, UnsavedEffects } from "./unsaved-ef
 
 /** Rows of the index that the first query for a key reads: a search for rare logs may need few places of a busy contract. */
 const FIRST_PLACES_PAGE = 100;
-/** Rows of the index that one query reads at most: a terminated thread ends between two queries. */
+/** Maximum number of rows of the index that one query reads: a terminated thread ends only between two queries. */
 const PLACES_PAGE_MAX = 10_000;
 
 /** Everything that one block adds. */
@@ -88,8 +88,8 @@ export class ChainDatabase implements StateDatabase {
   }
 
   /**
-   * Loads unsaved effects that another thread or process wrote. Call this at the start of a snapshot or a process. Takes the index entries of a block from the
-   * block itself if damage has turned one into anything but integers: their table would refuse it, and with it all later blocks.
+   * Loads unsaved effects that another thread or process wrote. Call this at the start of a snapshot or a process. If damage has turned an index entry into
+   * anything but integers, derives the entries of its block again: the table would refuse the damaged entry, and with it all later blocks.
    * @throws ChainDamagedError if a row cannot be decoded.
    */
   loadUnsaved(): void {
@@ -100,20 +100,22 @@ export class ChainDatabase implements StateDatabase {
     for (const row of this.#statements.selectUnsaved.all(after)) {
       const { number, effects } = row as { number: number; effects: Uint8Array }; // As above.
       const decoded = decodeRow(number, effects);
-      const whole = decoded.places.filter(({ key, place }) => Number.isSafeInteger(key) && Number.isSafeInteger(place));
-      const isWhole = whole.length === decoded.places.length;
-      const places = isWhole ? whole : this.#restoreEntries(number, whole);
+      const intact = decoded.places.filter(
+        ({ key, place }) => Number.isSafeInteger(key) && Number.isSafeInteger(place),
+      );
+      const isWhole = intact.length === decoded.places.length;
+      const places = isWhole ? intact : this.#restoreEntries(number, intact);
       this.#unsaved.add(number, { ...decoded, places }, effects.length);
       this.#hasRestoredEntries ||= !isWhole;
     }
   }
 
-  /** The index entries of a block from the block itself, or `whole` if it is damaged too: only a chain that opens can be repaired. */
-  #restoreEntries(number: number, whole: readonly IndexEntry[]): readonly IndexEntry[] {
+  /** Derives a block's index entries from the block. Returns `intact` if the block is damaged too, since a chain must open before it can be repaired. */
+  #restoreEntries(number: number, intact: readonly IndexEntry[]): readonly IndexEntry[] {
     try {
       return indexEntries(readVerifiedBlock(this, BigInt(number)));
     } catch (error) {
-      if (error instanceof BlockDamagedError) return whole;
+      if (error instanceof BlockDamagedError) return intact;
       throw error;
     }
   }
@@ -199,7 +201,7 @@ export class ChainDatabase implements StateDatabase {
     }
   }
 
-  /** Creates an index of hashes and logs beside the present one, unless this process has begun one: a rebuild that failed, as on a full disk, goes on in it. */
+  /** Creates a new index of hashes and logs beside the present one, or continues with the one of a rebuild that failed in this process. */
   beginPlaces(): void {
     if (this.#isRebuilding) return;
     if (hasTable(this.#database, "new_places")) setAside(this.#database, "new_places"); // Of an earlier process: it may be damaged by now.
@@ -260,7 +262,7 @@ export class ChainDatabase implements StateDatabase {
     return busy === 0 && checkpointed >= log;
   }
 
-  /** Copies the log into the file and leaves only that. With `keepsLog`, or if the file is no longer at its path, leaves both as they are. */
+  /** Copies the log into the file and deletes the log. With `keepsLog`, or if the file is no longer at its path, leaves both unchanged. */
   close(options: CloseOptions = {}): void {
     const keepsLog = options.keepsLog === true || this.#owned?.isMoved() === true;
     try {
@@ -303,7 +305,7 @@ export class ChainDatabase implements StateDatabase {
     try {
       this.#database.exec("ROLLBACK");
     } catch {
-      // SQLite has rolled back by itself, as on a full disk. `isTransaction` would say so, but in a call that `guardCalls` does not know.
+      // SQLite has already rolled back, for example on a full disk. `isTransaction` would tell that, but `guardCalls` does not guard it.
     }
   }
 

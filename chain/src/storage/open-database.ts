@@ -138,7 +138,7 @@ async function openConfigured(
 }
 
 interface OpenOptions {
-  /** Those of this thread: all calls to the database run in them. */
+  /** The native calls of this thread: every call of the database runs as one. */
   readonly calls: NativeCalls;
   readonly readOnly?: boolean;
 }

@@ -243,7 +243,7 @@ describe("the chain's interpreter", () => {
     expect(own.plan(toCreation(data), block)).toBeUndefined();
   });
 
-  it("leaves a second creation at one address, and one at an existing account, to the EVM", async () => {
+  it("leaves it to the EVM to create a second contract at one address, or a contract at an existing account", async () => {
     await prepare({ code: Buffer.from(`365f5f37${"5f365f5ff5".repeat(2)}`, "hex"), before: [] });
     expect(own.plan(toCreation(proxyInitCode), block)).toBeUndefined();
     await prepare({ code: Buffer.from("365f5f375f365f5ff5", "hex"), before: [] });
