@@ -45,7 +45,7 @@ it("returns the manifest of a backup in the target", async () => {
   expect(await asked).toEqual(manifest);
 });
 
-it("fails if the broker made the backup where this process does not see it, as with a temporary folder of its own", async () => {
+it("fails if the broker made the backup where this process does not see it, for example in a temporary folder of its own", async () => {
   const asked = ask();
   answer();
   await timer.advance(200);

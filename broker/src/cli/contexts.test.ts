@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { Contexts } from "./contexts.ts";
 
-it("says what to do if the file cannot be read, as in the home of another user", () => {
+it("says what to do if the file cannot be read, for example in the home of another user", () => {
   const home = mkdtempSync(join(tmpdir(), "contexts-"));
   try {
     writeFileSync(join(home, ".config"), "");

@@ -20,7 +20,7 @@ it.runIf(process.getuid?.() === 0).each([
   expect(statSync(auditLog).uid).toBe(uid);
 });
 
-it("begins a new line in a file that ends within a line, as after a full disk", () => {
+it("begins a new line in a file that ends within a line, for example after a full disk", () => {
   const auditLog = join(folder, "audit.log");
   writeFileSync(auditLog, '{"time":"1970');
   expect(auditCommand({ auditLog }, { time: 0, action: "key create" })).toBe("");

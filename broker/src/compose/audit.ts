@@ -64,6 +64,6 @@ function userName(): string {
   try {
     return userInfo().username;
   } catch {
-    return String(process.getuid?.() ?? "unknown"); // A user without a name, as in a container.
+    return String(process.getuid?.() ?? "unknown"); // A user without a name, for example in a container.
   }
 }

@@ -69,7 +69,7 @@ describe("a group whose key is in the data folder", () => {
 });
 
 describe("a folder with the embedded chain", () => {
-  it("is accepted if it is empty, or has only the key, as after a first start of the broker that was killed", async () => {
+  it("is accepted if it is empty, or has only the key, for example after a first start of the broker that was killed", async () => {
     await checkDataFolder(folder, configOf({}));
     writeFileSync(join(path, "signer.key"), "07".repeat(32));
     await checkDataFolder(folder, configOf({}));

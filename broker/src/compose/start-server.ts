@@ -130,7 +130,7 @@ export interface ServerOptions {
 
 export interface StartContext extends ServerOptions, Pick<FolderCheckOptions, "needsData"> {
   readonly cleanup: CleanupStack;
-  /** True to sign nothing, publish no will and end no session, as on a restored folder. If left out, the folder's mark decides. */
+  /** True to sign nothing, publish no will and end no session, for example on a restored folder. If left out, the folder's mark decides. */
   readonly isRestored?: boolean;
 }
 

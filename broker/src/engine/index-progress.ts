@@ -47,8 +47,8 @@ export class IndexProgress {
   }
 
   /**
-   * Whether the chain ends before every block that this node has seen in the index, as after a restore of the database and the chain. Then the seen blocks say
-   * nothing about the index, and the readers must restart from its end. Until then the index counts as being rebuilt.
+   * Whether the chain ends before every block that this node has seen in the index, for example after a restore of the database and the chain. Then
+   * the seen blocks say nothing about the index, and the readers must restart from its end. Until then the index counts as being rebuilt.
    */
   get isOutdated(): boolean {
     return this.#isOutdated;

@@ -66,7 +66,7 @@ it("appends one JSON object per line to a file that only its owner may read", as
   expect(statSync(path).mode & 0o777).toBe(0o600);
 });
 
-it("begins a new line in a file that ends within a line, as after a full disk", async () => {
+it("begins a new line in a file that ends within a line, for example after a full disk", async () => {
   const path = join(folder, "audit.log");
   writeFileSync(path, text + text.slice(0, 20));
   const log = await start(path);

@@ -73,7 +73,7 @@ function createGarbageCollection(): () => void {
   return runInNewContext("gc") as () => void; // The flag defines it, for new contexts.
 }
 
-/** Makes a database whose only table is still in the log, as after a kill. */
+/** Makes a database whose only table is still in the log, for example after a kill. */
 async function killed(file: string): Promise<void> {
   const source = join(folder, "live.sqlite");
   const { database, close } = await openDatabase(source, new NativeCalls());

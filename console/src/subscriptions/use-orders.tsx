@@ -24,7 +24,7 @@ export function useOrders(): Orders {
   const open = useRef<Asked>(undefined);
   const [outcome, setOutcome] = useState({ message: "", isFailure: false });
   const shown = useRef<HTMLParagraphElement>(null);
-  // The button of the order may be gone, as after a pause: then the closed dialog had no element to return the focus to.
+  // The button of the order may be gone, for example after a pause: then the closed dialog had no element to return the focus to.
   useEffect(() => {
     if (outcome.message !== "" && document.activeElement === document.body) shown.current?.focus();
   }, [outcome]);

@@ -153,7 +153,7 @@ interface ReadinessOptions extends AdminOptions, Called {
 }
 
 /**
- * Answers 503 while the server closes, or while no group can serve, as on a node that lost its membership. One group that is down does not make the
+ * Answers 503 while the server closes, or while no group can serve, for example on a node that lost its membership. One group that is down does not make the
  * node unready: a load balancer would then send it no calls of the other groups either. The query may ask about one group.
  */
 function sendReadiness(reply: FastifyReply, { groupId, caller, ...options }: ReadinessOptions): FastifyReply {

@@ -350,7 +350,7 @@ const memberChangeSchema = z.strictObject({
   node: z.string().describe("The node's address; its identifier if the answering node never knew the address."),
   what: z
     .enum(["joined", "left", "gone", "took-over"])
-    .describe("`gone`: the node did not renew its membership in time, as after a kill."),
+    .describe("`gone`: the node did not renew its membership in time, for example after a kill."),
   groupId: z.string().optional().describe("The group whose index the node took over."),
   subscriptions: z.int().optional().describe("How many callback subscriptions the node took over."),
   from: z.string().optional().describe("The node that had the index or the subscriptions before; absent if unknown."),

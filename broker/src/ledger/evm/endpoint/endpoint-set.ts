@@ -183,7 +183,7 @@ export class EndpointSet implements EvmProvider {
   async #check(endpoint: Endpoint): Promise<void> {
     const pass = endpoint.beginCheck();
     const found = await this.#identify(endpoint);
-    // The configured chain id may differ from that of the remembered chain, as with a copied database.
+    // The configured chain id may differ from that of the remembered chain, for example with a copied database.
     const configured = { chainId: this.#options.chainId, genesisHash: undefined };
     const difference = findDifference(found, this.#expected) ?? findDifference(found, configured);
     if (difference === undefined) {

@@ -44,7 +44,7 @@ export class BatchVerifier {
     return this.#takeOwn(batch) ? undefined : findFault(batch, this.#rules);
   }
 
-  /** Whether this process wrote the batch and has not read it back yet. A batch that returns again, as after a reorg, is verified like any other. */
+  /** Whether this process wrote the batch and has not read it back yet. A batch that returns again, for example after a reorg, is verified like any other. */
   #takeOwn(batch: UnverifiedBatch): boolean {
     const own = this.#own.get(batch.eventsRoot);
     if (own === undefined || own.count !== batch.count || Buffer.compare(own.events, batch.events) !== 0) return false;

@@ -57,7 +57,7 @@ export async function deleteRole(transaction: Transaction<ApiKeySchema>, name: s
   return true;
 }
 
-/** Differs between two tables of roles, even if both have had the same number of changes, as after a restore. */
+/** Differs between two tables of roles, even if both have had the same number of changes, for example after a restore. */
 export interface RoleMark {
   readonly revision: number;
   /** Sum of the rows' checksums. */

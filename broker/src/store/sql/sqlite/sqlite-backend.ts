@@ -114,7 +114,7 @@ async function openConfigured(file: string, { description, keepsLog }: SqliteSes
 
 /**
  * Sets WAL mode again, so that the next opening writes nothing. The mode is stored in the file, and SqliteSession leaves WAL mode when it
- * closes, to release the file. If that fails, as on a full disk or without the right to open the file, the next opening sets the mode.
+ * closes, to release the file. If that fails, for example on a full disk or without the right to open the file, the next opening sets the mode.
  */
 async function setWalMode(file: string): Promise<void> {
   let native: NativeDatabase | undefined;
