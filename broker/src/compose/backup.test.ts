@@ -252,7 +252,7 @@ it("stele activate reports a folder that does not exist", async () => {
   expect(outcome).toMatchObject({ exitCode: 1, problem: expect.stringContaining(`${folder} does not exist`) });
 });
 
-it("stele restore tells to delete a folder that an earlier restore left when it was cut short, but not while that one runs", async () => {
+it("stele restore says to delete the folder of an interrupted restore, but not that of a running one", async () => {
   leave("stopped");
   expect(await backUp()).toMatchObject({ exitCode: 0 });
   const to = `${folder}-restored`;

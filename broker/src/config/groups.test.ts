@@ -71,7 +71,7 @@ describe("groups", () => {
     );
   });
 
-  it("accepts a STELE_ variable that a group refers to, refuses an unknown one, and reports a referred one that is not set", () => {
+  it("accepts a STELE_ variable that a group refers to, refuses an unknown one, and reports one that a group refers to but is not set", () => {
     const signer = { privateKeyEnv: "STELE_ORG_KEY" };
     expect(problemsOf({ signer }, { STELE_ORG_KEY: key })).toEqual([]);
     expect(problemsOf({ signer }, { STELE_ORG_KEYS: key, STELE_ORG_KEY: key })).toEqual([

@@ -24,7 +24,7 @@ function noteMany(address: string, count: number): void {
   for (let index = 0; index < count; index += 1) void note(address);
 }
 
-it("answers 20 failed log-ins of an address at once, later ones after a second, and one more at once for each second", async () => {
+it("answers 20 failed log-ins of an address at once, later ones after a second; each second allows one more at once", async () => {
   for (let count = 0; count < 20; count += 1) expect(note("10.0.0.1")).toBeUndefined();
   const held = note("10.0.0.1");
   let answered: boolean | undefined;

@@ -115,7 +115,7 @@ describe("the follower", () => {
     expect(indexedBlocks()).toEqual([cluster.chain.head]);
   });
 
-  it("writes nothing more after its node was halted until its membership expired, and reads the index of the new follower", async () => {
+  it("writes nothing if its node was halted until its membership expired, and then reads the index of the new follower", async () => {
     await start(2);
     const ids = await subscribeMany(4);
     await publishMany(0, 1);

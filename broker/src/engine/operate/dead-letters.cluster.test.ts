@@ -101,7 +101,7 @@ it.each<[string, number, (store: DeadLetters, first: DeadLetter) => Promise<unkn
   },
 );
 
-it("a redelivery whose first dead letter goes ends, although another node has reserved a later one with the same eventId", async () => {
+it("a redelivery ends if its first dead letter is removed and another node has reserved a later one with the same eventId", async () => {
   cluster = await TestCluster.start(2);
   cluster.sink.receive("http://receiver/", () => ({ status: "failed", reason: "answered 500" }));
   const topics = ["topic/50622", "topic/83634"]; // Their eventIds begin with the same digits.

@@ -225,7 +225,7 @@ it("answers which subscriptions an order for many has changed before the key was
   expect((await engine.store.listSubscriptions()).filter(isPaused)).toHaveLength(32);
 });
 
-it("answers that an order for many was busy before it began for a subscription, if the keys cannot be read meanwhile", async () => {
+it("an order for many answers busy for each subscription for which it has not begun when the keys cannot be read", async () => {
   const errors = await pauseMany(async () => {
     apiKeys.listApiKeys = async () => {
       throw new Error("down");

@@ -119,7 +119,7 @@ it("if a publish is refused because its session had moved, refuses the session's
   expect(taken).toEqual([toFencedKey(row), toFencedKey(row)]);
 });
 
-it("frees a key whose record failed, but not if it has recorded the key again since, and tries again until the store answers", async () => {
+it("after a failed record, tries to free the key until the store answers, unless it has recorded the key again since", async () => {
   const clock = new VirtualClock();
   const stored = new Map<string, string>();
   let isAway = true;
@@ -158,7 +158,7 @@ it("frees a key whose record failed, but not if it has recorded the key again si
   expect(clock.timers).toBe(0);
 });
 
-it("records a key even if the store answers that a failed record holds the key, when that record has been freed meanwhile", async () => {
+it("records a key although the store answers that a failed record holds it, if that record has been freed meanwhile", async () => {
   const clock = new VirtualClock();
   const stored = new Map<string, string>();
   const answered = createDeferred<void>();

@@ -204,7 +204,7 @@ describe("a repeat of a publish with a key", () => {
     expect(upTo).toEqual([endOfBlock(firstBlock)]);
   });
 
-  it("reads the topic from the position of the first request on if the event's block is not known, and the next time only that block", async () => {
+  it("if an event's block is unknown, a repeat reads the topic from the position of the first request, and the next repeat only that block", async () => {
     await start();
     const first = await send(call("k"));
     await engine.publishMany("a", 20);

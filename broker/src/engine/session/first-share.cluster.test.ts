@@ -193,7 +193,7 @@ it("gives a client without a share one copy of a retained event that replaces on
   expect(textsOf(peer)).toEqual(["new"]);
 });
 
-it("removes a filter that another node removes after the store has added its session to a first share without an answer", async () => {
+it("removes a filter that another node removed while the outcome of the session's first share was unknown", async () => {
   const peer = new RecordingPeer();
   const attachment = await attach(peer);
   const { sessions } = cluster.shared.store;

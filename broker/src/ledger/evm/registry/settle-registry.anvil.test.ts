@@ -89,7 +89,7 @@ describe("a group's registry", () => {
     await provider.close();
   });
 
-  it("does not start if the endpoint names another chain than the remembered one, such as one of two chain nodes behind it", async () => {
+  it("does not start if the endpoint, or one of two chain nodes behind it, serves another chain than the remembered one", async () => {
     const { memory } = await begin("sixth");
     await registryOf({ memory });
     const provider = new InterceptedProvider(anvil.provider);

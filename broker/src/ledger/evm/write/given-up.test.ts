@@ -43,7 +43,7 @@ test.each([
   expect([contents[0], contents.at(-1)?.[1]]).toEqual([[0, undefined], toHex(data(3))]);
 });
 
-test("gives up no transaction of unknown fate because of a limit of the endpoint, and sends it once the endpoint takes it", async () => {
+test("gives up no transaction of unknown fate because of a limit of the endpoint, and sends it once the endpoint accepts it", async () => {
   const world = startFailing();
   const { clock, node } = world;
   await world.send(1, { data: bad });

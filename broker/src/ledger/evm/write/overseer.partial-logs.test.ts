@@ -17,7 +17,7 @@ test("asks for the receipt at once if a round has only a part of a transaction's
   expect(asked).toEqual(["eth_getTransactionReceipt"]);
 });
 
-test("takes the receipt of a no-op, which has no logs, even if the chain node returns the bloom of the whole block with it", async () => {
+test("accepts the receipt of a no-op, which has no logs, even if the chain node returns it with the bloom of the whole block", async () => {
   const world = new SenderWorld();
   const { node, clock, sender, signer } = world;
   const request = node.request.bind(node);

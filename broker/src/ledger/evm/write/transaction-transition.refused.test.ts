@@ -130,7 +130,7 @@ test("if an endpoint may have an older version of a no-op, sends the next versio
   expect(refuse("gas-too-low", state).effects).toEqual([send]);
 });
 
-test("after a refusal of a no-op, sends the next version if an endpoint fails at one, which may be the given-up transaction", () => {
+test("after a refused no-op, sends the next version if the connection fails, since the failed version may be the given-up transaction", () => {
   const state = { reach: "unknown", isNoOp: true, isAnswered: true, refusedInRow: 1 } as const;
   const failed = refuse("connection", state);
   expect(order(failed.state)).toEqual([old.hash, oldest.hash, newest.hash]);

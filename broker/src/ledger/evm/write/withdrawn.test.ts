@@ -169,7 +169,7 @@ test.each([
   },
 );
 
-test("another version of a held-back transaction does not wait for a nonce that the chain counts as used, which is given up without new blocks", async () => {
+test("a held-back transaction gets another version without a wait for a used nonce, and the used nonce is given up without new blocks", async () => {
   const world = await loseNonce(() => 0);
   const { node, clock, sender } = world;
   await clock.advance(5_000);
