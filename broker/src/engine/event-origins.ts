@@ -12,8 +12,8 @@ import type { IndexProgress } from "./index-progress.ts";
 const originsKeptMax = 10_000;
 
 /**
- * A reader whose reads without a result took this long together, in milliseconds, asks the chain for nothing for as long. One read that hangs until its
- * deadline is enough.
+ * After a reader's reads without a result took this long in total, in milliseconds, the reader asks the chain nothing for the same time. A single read that
+ * hangs until its deadline is enough.
  */
 const patienceMs = 4_000;
 

@@ -150,7 +150,7 @@ export class AuditTrail {
 
   /**
    * Writes what a new stream reads: all its filters or, over the limit, none of them, so that a client cannot hide one behind others. A STOMP subscription
-   * takes the allowance of filters, a tail that of reads: pages that open their tails again and again must not leave out filters of sessions.
+   * uses the allowance of filters, and a tail the allowance of reads: web pages that often reopen their tails must not use up the allowance of filters.
    */
   recordStream(caller: Caller, action: "subscribe" | "tail", { filters, ...subject }: AuditedStream): void {
     const texts = pack(filters);

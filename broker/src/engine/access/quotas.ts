@@ -171,7 +171,7 @@ export class Quotas {
     return account;
   }
 
-  /** Removes accounts whose state is that of a new one. Tokens can bring any number of principals. */
+  /** Removes accounts that are in the state of a new one, since tokens can bring any number of principals. */
   #sweepIfMany(): void {
     if (this.#accounts.size < this.#sweepAt) return;
     const now = this.#clock.monotonic();

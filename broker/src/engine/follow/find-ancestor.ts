@@ -10,7 +10,8 @@ export interface AncestorOptions {
 
 /**
  * The newest block to which the index can roll back and that is on the chain; undefined if there is none. Blocks below it are on the chain too.
- * @throws Error if the answers contradict each other, as those of two chains would: a rollback would deliver events again that are still on the chain.
+ * @throws Error if the answers contradict each other, for example if they come from two chains: a rollback would deliver again
+ * events that are still on the chain.
  */
 export async function findAncestor(
   ledger: Ledger,

@@ -4,8 +4,8 @@ import { reorganisationBlocksMax, type IndexHead, type Store } from "../../ports
 import type { IndexProgress } from "../index-progress.ts";
 
 /**
- * The number of a block up to which no rollback has changed the index since this node saw the block. It is the newest block that the node has seen and that
- * the index still has, else the oldest block that the node remembers, which no rollback can remove. A single node remembers no blocks: then it is the head.
+ * The number of the newest block that this node has seen and that the index still has: no rollback since then has changed the index up to this block. If there
+ * is none, the oldest block that the node remembers, which no rollback can remove. The head for a single node, which remembers no blocks.
  */
 export async function findKept(
   store: Pick<Store, "listBlocks">,

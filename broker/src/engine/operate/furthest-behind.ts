@@ -2,7 +2,7 @@ import type { Position } from "../../domain/position.ts";
 import type { CallbackSubscription } from "../../domain/subscription.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 
-/** Maximum number of subscriptions of a group whose events one measurement counts: those that wait for the oldest events, one for each topic or pattern. */
+/** Maximum number of subscriptions whose waiting events one measurement of a group counts: the furthest behind, one for each topic or pattern. */
 export const lagSubscriptionsMax = 100;
 /** Subscriptions kept before the list is cut to {@link lagSubscriptionsMax}. */
 const keptMax = 2 * lagSubscriptionsMax;

@@ -24,7 +24,7 @@ export interface MqttSettings {
   readonly payload: "raw" | "event";
   /** Whether a 5.0 client gets the event's identifier, sequence number and block as user properties. */
   readonly hasEventPlace: boolean;
-  /** Filters to which no client may subscribe, nor to any filter that one of them covers. */
+  /** No client may subscribe to these filters, or to a filter that one of them covers. */
   readonly filtersRefused: readonly TopicFilter[];
   /** Reason code of a SUBACK of 5.0 for a missing right: 0x87, or 0x80 for clients that know no other. */
   readonly denialCode: number;

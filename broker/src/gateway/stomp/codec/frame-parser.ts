@@ -246,7 +246,7 @@ function toLines(bytes: Buffer): readonly string[] {
   return lines;
 }
 
-/** Removes a carriage return, with which an end of line may begin in 1.2, and in a CONNECT, whose version is not known yet. */
+/** Removes a carriage return before the end of a line. STOMP 1.2 allows it, and so does a CONNECT, since its version is not known yet. */
 function withoutReturn(line: string): string {
   return line.endsWith("\r") ? line.slice(0, -1) : line;
 }

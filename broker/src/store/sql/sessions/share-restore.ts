@@ -62,7 +62,7 @@ export function findMembers(
     );
 }
 
-/** Of the members whose rows are intact, the filter that begins first. */
+/** The filter with the lowest start among the members with intact rows. */
 async function findFirstMember(transaction: Transaction<Schema>, share: NamedShare): Promise<StoredFilter | undefined> {
   const query = findMembers(transaction, share).orderBy("starts_after").limit(rowsReadMax);
   const rows = await query.execute();
