@@ -89,7 +89,7 @@ describe("stele backup while no broker runs", () => {
   it.each([
     ["--check-config", /"x"/],
     ["--version", /^stele /],
-  ])("takes no word for a value of %s", async (flag, says) => {
+  ])("does not read a word as the value of %s", async (flag, says) => {
     for (const argv of [
       [target, flag, "--data-dir", "x"],
       [flag, target, "--data-dir", "x"],

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { isAddress, isCallbackNetwork, isNetwork } from "./network.ts";
 
 it.each(["10.0.0.0/8", "10.1.2.3/32", "0.0.0.0/0", "fd00::/8", "::ffff:10.0.0.0/104", "::/0"])(
-  "takes the network %s",
+  "accepts the network %s",
   (text) => {
     expect(isNetwork(text)).toBe(true);
     const [address = "", length] = text.split("/");
@@ -22,12 +22,12 @@ it.each([
   "10.0.0.0",
   "/8",
   "",
-])("refuses the network %j, which the parser would take for another one or not at all", (text) => {
+])("refuses the network %j, which the parser would read as another network or refuse", (text) => {
   expect(isNetwork(text)).toBe(false);
 });
 
 it.each(["10.0.0.0/8", "0.0.0.0/0", "127.0.0.0/8", "fd00::/8", "::/0", "::1/128", "64:ff9b:1::/48"])(
-  "takes %s for callbacks",
+  "accepts %s for callbacks",
   (text) => {
     expect(isCallbackNetwork(text)).toBe(true);
   },

@@ -54,7 +54,7 @@ it.each([0, 100])(
   },
 );
 
-it("a read that hangs takes no times from events once the chain has answered a later read", async () => {
+it("an event gets its time although an earlier read hangs, once the chain has answered a later read", async () => {
   engine = await TestEngine.start();
   const hanging = await pausedWith("a", 1);
   const answered = await pausedWith("b", 1);

@@ -104,7 +104,7 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       expect(await other.listApiKeys(1)).toEqual([{ ...apiKeyOf(2), revision: 2 }]);
     });
 
-    it("a second revocation of a key takes no revision", async () => {
+    it("a second revocation of a key adds no revision", async () => {
       await one.insertApiKey(apiKeyOf(1), 10);
       expect(await one.revokeApiKey(apiKeyOf(1).id, 5_000)).toBe(true);
       expect(await one.revokeApiKey(apiKeyOf(1).id, 6_000)).toBe(true);

@@ -45,7 +45,7 @@ export function testOwnership(scenario: CoordinatorScenario): void {
       expect(await scenario.one.listOwned(a)).toMatchObject([{ wantedBy: c }]);
     });
 
-    it("takes a dead node's subscription at once", async () => {
+    it("claims a dead node's subscription at once", async () => {
       await scenario.insert([subscriptionOf(1, { owner: a }), subscriptionOf(2, { owner: c })]);
       expect(await scenario.other.claim(subscriptionOf(2).id, b)).toMatchObject({ status: "owned" });
       await scenario.expire(a, [b]);
@@ -65,7 +65,7 @@ export function testOwnership(scenario: CoordinatorScenario): void {
       expect(await scenario.store.saveProgress([{ ...progress, id, epoch: 1 }])).toEqual([]);
     });
 
-    it("takes a suspended subscription at once", async () => {
+    it("claims a suspended subscription at once", async () => {
       await scenario.insert([subscriptionOf(1, { owner: a, state: "suspended" })]);
       expect(await scenario.other.claim(subscriptionOf(1).id, b)).toMatchObject({ status: "owned" });
       expect(await scenario.ownerOf(1)).toEqual({ owner: b, epoch: 1 });

@@ -155,7 +155,7 @@ function testTopics(store: () => Store): void {
     await store().applyBlocks(group, [blockOf(8, { closed: [{ name: alpha, closed: false }] })]);
     expect(await store().findTopic(group, alpha)).toMatchObject({ closed: false, sequence: 8 });
   });
-  it("tells names apart that differ in case, spaces, quotes, percent, underscore or character 128", async () => {
+  it("distinguishes names that differ in case, spaces, quotes, percent, underscore or character 128", async () => {
     const names = [
       "a",
       "A",

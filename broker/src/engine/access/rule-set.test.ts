@@ -99,7 +99,7 @@ it("keeps no rules of sets that nobody uses any more", () => {
   expect(usedBytes() - before).toBeLessThan(10 * mebibyte);
 });
 
-it("tells a group from the beginning of a topic", () => {
+it("distinguishes a group from the beginning of a topic", () => {
   const rules = new RuleSet([{ effect: "allow", actions: ["read"], groupId: "1", filter: "2a" as TopicFilter }]);
   expect(rules.allows("read", { groupId: "1", topic: "2a" })).toBe(true);
   expect(rules.allows("read", { groupId: "12", topic: "a" })).toBe(false);

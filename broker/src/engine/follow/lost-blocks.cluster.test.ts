@@ -83,7 +83,7 @@ it.each([0, 1, 2])(
 );
 
 it.each([0, 1])(
-  "while the index lacks thousands of blocks that the database lost, and is rolled back by %i more, no node takes what they had for missing",
+  "while the index lacks thousands of blocks that the database lost, and is rolled back by %i more, no node reports their events as missing",
   async (removed) => {
     const blocks = new HeldBlocks();
     cluster = await TestCluster.start(2, { toLedger: blocks.toLedger });

@@ -133,7 +133,7 @@ describe("a change", () => {
     expect(sink.attempts.map(({ event }) => event.topic)).toEqual(["a", "a", "a"]);
   });
 
-  it("takes the name of a topic that looks like a shared filter", async () => {
+  it("accepts a topic name that looks like a shared filter", async () => {
     const topic = "$share/workers/a";
     await engine.broker.open({ topic, groupId: undefined });
     const id = await engine.subscribe("a");

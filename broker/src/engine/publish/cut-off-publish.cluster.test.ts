@@ -28,7 +28,7 @@ it("a node that lost its membership refuses a publish at once, with the reason, 
   expect(await cluster.run(cluster.publish(0, topic, "after"))).toMatch(/-2-/);
 });
 
-it("a node that was halted until its membership expired takes no publish, even before its timer for that runs", async () => {
+it("a node that was halted until its membership expired accepts no publish, even before its timer for the expiry runs", async () => {
   const cluster = await startTwo();
   const { broker, gate } = cluster.node(0);
   onTestFinished(() => gate.resume());

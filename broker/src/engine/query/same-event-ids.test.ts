@@ -60,7 +60,7 @@ it.each([
   },
 );
 
-it("skip to an eventId of two topics takes no other topic's event if the read of the own one fails", async () => {
+it("skip to an eventId of two topics does not use the other topic's event if the read of the subscription's own topic fails", async () => {
   const id = await engine.subscribe(second, { url });
   const to = await publish(first, second);
   unread = second;

@@ -107,7 +107,7 @@ describe("the chain over HTTP", () => {
     expect(requests).toEqual([]);
   });
 
-  it("takes params as deep as JSON bodies may be", async () => {
+  it("accepts params as deep as JSON bodies may be", async () => {
     const { server } = await serveChain();
     await using _ = server;
     // The body's object is one level.

@@ -27,7 +27,7 @@ function publication(messageId: number, qos: 1 | 2) {
   return { cmd: "publish", topic: "a", payload: "x", qos, messageId };
 }
 
-it("tells an MQTT 5.0 client its limits in CONNACK", async () => {
+it("sends an MQTT 5.0 client its limits in CONNACK", async () => {
   const properties = await connackOf({ receiveMax: 20, topicAliasMax: 2, packetBytesMax: 65_000 }, 30);
   expect(properties).toMatchObject({ receiveMaximum: 20, topicAliasMaximum: 2, maximumPacketSize: 65_000 });
   expect(properties).not.toHaveProperty("serverKeepAlive");
@@ -112,7 +112,7 @@ it("closes a connection without a CONNECT after the time-out", async () => {
   expect(client.packets).toEqual([]);
 });
 
-it("with the setting payload: event, takes a publish as content, and delivers the event as JSON", async () => {
+it("with the setting payload: event, publishes the payload as content, and delivers the event as JSON", async () => {
   const client = await RawClient.connect(await start({ payload: "event" }), 4);
   client.send({ cmd: "subscribe", messageId: 1, subscriptions: [{ topic: "a", qos: 1 }] });
   await client.next("suback");

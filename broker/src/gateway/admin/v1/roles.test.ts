@@ -73,7 +73,7 @@ it("sets, shows, changes and deletes a role of the store", async () => {
   expect(await call("deleteRole", "reader")).toMatchObject({ status: 404, body: { code: 100_704 } });
 });
 
-it("deletes no role if the call's body was not read to its end, though the operation takes none", async () => {
+it("deletes no role if the call's body was not read to its end, although the operation needs no body", async () => {
   await call("setRole", "reader", { rules: [reader] });
   expect(await call("deleteRole", "reader", "x".repeat(2 ** 21))).toMatchObject({
     status: 400,

@@ -90,7 +90,7 @@ test("reads a receipt, and returns undefined for a pending transaction", async (
   expect(await receiptOf({ ...receipt, blockNumber: null, blockHash: null })).toBeUndefined();
 });
 
-test("takes a receipt without the logs that its bloom promises as none, unless the transaction may lack logs", async () => {
+test("treats a receipt without the logs that its bloom promises as missing, unless the transaction may lack logs", async () => {
   const bloom = `0x${"00".repeat(256)}`;
   expect(await receiptOf({ ...receipt, logsBloom: bloom })).toMatchObject({ logs: [] });
   const foreign = { ...receipt, logsBloom: bloom.replace(/0$/, "1") };
