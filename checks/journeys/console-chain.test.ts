@@ -83,6 +83,22 @@ describe.runIf(canRunChromium)("the console of a chain with other writers and re
     await page.context().close();
   });
 
+  it("the console reads an event again when its own view opens beside a tail that shows it", async () => {
+    await client.open("x/d");
+    const { eventId } = await client.publish("x/d", "before the reorg");
+    const page = await browser.open(`${broker.url}/console/tail?topic=x%2Fd&after=OFFSET_FIRST&event=${eventId}`);
+    await page.getByRole("tabpanel").getByText("before the reorg").waitFor();
+    await page.route(/\/events\?|\/jsonrpc$/, (route) =>
+      replace(route, (text) => text.replace(toBase64("before the reorg"), toBase64("after the reorg"))),
+    );
+    await page.keyboard.press("Control+k");
+    await page.getByRole("dialog").getByRole("combobox").fill(eventId);
+    await page.keyboard.press("Enter");
+    await page.getByRole("tabpanel").getByText("after the reorg").waitFor();
+    await page.unrouteAll({ behavior: "wait" });
+    await page.context().close();
+  });
+
   it("the console verifies a proof with the block hash of a node that the operator names, and says that it relies on that node", async () => {
     const { eventId } = await client.publish("x/a", "to prove");
     const page = await browser.open(`${broker.url}/console/events/${eventId}/proof`);

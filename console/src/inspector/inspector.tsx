@@ -1,6 +1,6 @@
 import type { ReceivedEvent } from "@stele/client";
 import { useQuery } from "@tanstack/react-query";
-import { memo, type ReactNode, useMemo } from "react";
+import { memo, type ReactNode, useId, useMemo } from "react";
 import { Link } from "wouter";
 import { askAgain } from "../broker/ask-again.ts";
 import { whileShown } from "../broker/while-shown.ts";
@@ -31,7 +31,7 @@ export const Inspector = memo(function Inspector({ eventId, groupId, known }: In
   const stele = useStele();
   const { data, failureReason } = useQuery({
     ...askAgain,
-    queryKey: ["event", groupId, eventId],
+    queryKey: ["event", groupId, eventId, useId()],
     queryFn: ({ signal }) => known ?? readEvent(stele, eventId, { groupId, signal }),
     ...whileShown,
   });
@@ -90,7 +90,7 @@ function ChainPlace({ eventId, groupId }: Pick<InspectorProps, "eventId" | "grou
   const rights = useRights();
   const { data } = useQuery({
     ...askAgain,
-    queryKey: ["place", groupId, eventId],
+    queryKey: ["place", groupId, eventId, useId()],
     queryFn: ({ signal }) => stele.admin.event(eventId, { groupId, signal }),
     ...whileShown,
     enabled: rights !== undefined && mayShow(rights, "admin"),
