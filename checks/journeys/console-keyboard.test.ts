@@ -127,6 +127,7 @@ describe.runIf(canRunChromium)(
       const page = await open("");
       await page.setViewportSize({ width: 390, height: 400 });
       await page.getByText("Ready: the broker takes and delivers events.").waitFor();
+      await page.getByRole("link", { name: "Open the tail" }).waitFor(); // Otherwise its card moves the page later.
       await page.evaluate("scrollTo(0, 300)");
       for (const element of await page.getByRole("banner").locator("a, button").all()) {
         await element.focus();
