@@ -85,7 +85,7 @@ function useRawSearch(): string {
   return useSearch().replaceAll("%", "%25");
 }
 
-/** Opens a view at its top, also if the view before was scrolled. For Back, the browser itself restores the place. */
+/** Opens a view at its top, also if the view before was scrolled. For Back, the browser restores the place, if the view is as long as before. */
 const openAtTop: AroundNavHandler = (navigate, to, options) => {
   navigate(to, options);
   if (options?.replace !== true) scrollTo(0, 0);
