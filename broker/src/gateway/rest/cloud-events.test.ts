@@ -1,10 +1,16 @@
-import { BrokerError } from "@stele/wire";
+import { BrokerError, operations } from "@stele/wire";
 import { CloudEvent, emitterFor, HTTP, Mode } from "cloudevents";
+import type { FastifyRequest } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { anonymous } from "../../engine/access/caller.ts";
 import { TestEngine } from "../../engine/testing/test-engine.ts";
 import type { Broker } from "../../engine/broker.ts";
+import { Slice, Slices } from "../shared/rpc/slices.ts";
 import { sendRaw, toPost } from "../testing/raw-http.ts";
 import { serve, type Served } from "../testing/serve.ts";
+import { readCloudEvents } from "./cloud-events.ts";
+import { toParameterRules } from "./request-parameters.ts";
+import { RestReader } from "./rest-reader.ts";
 
 let engine: TestEngine;
 let server: Served;
@@ -118,6 +124,18 @@ describe("publishing CloudEvents", () => {
     );
     expect(bad).toMatchObject({ status: 404, body: { code: 100_101 } });
     expect(await engine.broker.state({ topic: "other", groupId: undefined })).toEqual(before);
+  });
+
+  it("reads no further event of a batch once the connection has ended", async () => {
+    const headers = { "content-type": "application/cloudevents-batch+json" };
+    const body = Buffer.from(JSON.stringify([{ specversion: "1.0", ...event, data: 1 }]));
+    const reader = new RestReader(new Map(), toParameterRules(operations.publish, "svc-"), headers);
+    const events = readCloudEvents({ headers, body } as FastifyRequest, reader, "svc-"); // It reads no other field.
+    if (events.kind !== "batch") throw new Error("not a batch");
+    const left = new AbortController();
+    const read = events.read(new Slice(new Slices(), { principal: anonymous, signal: left.signal }));
+    left.abort();
+    await expect(read).rejects.toMatchObject({ code: 200_300 });
   });
 
   it("gives two publishes with the same Idempotency-Key the same answer", async () => {

@@ -22,7 +22,10 @@ import type { RestReader } from "./rest-reader.ts";
 /** CloudEvents of one request. */
 export type CloudEvents =
   | { readonly kind: "one"; readonly call: PublishCall }
-  /** Published together, all or none. `read` parses them in slices of time, so that it delays no other work. @throws BrokerError 200001. */
+  /**
+   * Published together, all or none. `read` parses them in slices of time, so that it delays no other work. @throws BrokerError 200001; 200300 if the
+   * connection ends meanwhile.
+   */
   | { readonly kind: "batch"; readonly read: (slice: Slice) => Promise<readonly PublishCall[]> };
 
 /** Begins the content types of CloudEvents in every format (HTTP protocol binding 1.0.2, section 3). */
@@ -79,7 +82,9 @@ function splitBatch(body: Buffer, reader: RestReader, prefix: string) {
   return async (slice: Slice): Promise<readonly PublishCall[]> => {
     const calls: PublishCall[] = [];
     for (const text of texts) {
-      if (slice.isOver) await slice.next();
+      if (slice.isOver && !(await slice.next())) {
+        throw new BrokerError("busy", { details: "the connection has ended" });
+      }
       calls.push(toCall(parseCloudEvent(text, prefix), reader));
     }
     return calls;

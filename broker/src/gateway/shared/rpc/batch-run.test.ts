@@ -113,6 +113,28 @@ it.each([undefined, "one"])(
   },
 );
 
+it("ends the waiting batches of a connection at once when it ends, and gives their turns to others", async () => {
+  const left = new AbortController();
+  const gone = { ...createCaller("gone"), signal: left.signal };
+  const events: string[] = [];
+  const run = async (own: Caller, name: string): Promise<void> => {
+    const answer = (_member: unknown, onAnswered: (response: unknown) => void) => {
+      events.push(`${name} starts`);
+      onAnswered(undefined);
+      return undefined;
+    };
+    await new BatchRun({ ...shared, caller: own, members: [0], answer }).run();
+    events.push(`${name} ends`);
+  };
+  const { shared } = new World();
+  const runs = [gone, gone, createCaller("other")].map((own) => run(own, own === gone ? "gone" : "other"));
+  left.abort();
+  runs.push(run(gone, "late"));
+  await nextTurn();
+  expect(events).toEqual(["late ends", "gone ends", "gone ends", "other starts", "other ends"]);
+  await Promise.all(runs);
+});
+
 const numbers = Array.from({ length: 600 }, (_, index) => index);
 
 it("runs a bounded number of members with promises at once", async () => {

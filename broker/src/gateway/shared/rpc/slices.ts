@@ -1,15 +1,28 @@
+import type { Caller } from "../../../engine/access/caller.ts";
+import { allowManyListeners } from "../../../lib/cancellation.ts";
 import { rpcSliceMs } from "../../limits.ts";
 import { FairQueue, type QueuedCaller } from "../fair-queue.ts";
+
+type SlicedCaller = QueuedCaller & Pick<Caller, "signal">;
 
 /** Divides the event loop among batches: in each turn of the loop one batch starts members, for a bounded time. The others wait in a {@link FairQueue}. */
 export class Slices {
   readonly #waiting = new FairQueue<() => void>();
   #isScheduled = false;
 
-  /** Resolves when a batch of the caller may start members. */
-  next(caller: QueuedCaller): Promise<void> {
-    return new Promise((resolve) => {
-      this.#waiting.add(caller, resolve);
+  /** Resolves when a batch of the caller may start members, and at once when the caller's connection ends: no budget counts the batch from then on. */
+  async next(caller: SlicedCaller): Promise<void> {
+    const { signal } = caller;
+    if (signal.aborted) return;
+    allowManyListeners(signal); // A connection may pipeline batches.
+    await new Promise<void>((resolve) => {
+      const settle = (): void => {
+        this.#waiting.delete(caller, settle);
+        signal.removeEventListener("abort", settle);
+        resolve();
+      };
+      this.#waiting.add(caller, settle);
+      signal.addEventListener("abort", settle, { once: true });
       this.#schedule();
     });
   }
@@ -28,10 +41,10 @@ export class Slices {
 /** The slice of one batch. */
 export class Slice {
   readonly #slices: Slices;
-  readonly #caller: QueuedCaller;
+  readonly #caller: SlicedCaller;
   #endsAt = 0;
 
-  constructor(slices: Slices, caller: QueuedCaller) {
+  constructor(slices: Slices, caller: SlicedCaller) {
     this.#slices = slices;
     this.#caller = caller;
   }
@@ -41,9 +54,10 @@ export class Slice {
     return performance.now() >= this.#endsAt;
   }
 
-  /** Resolves when the next slice begins. */
-  async next(): Promise<void> {
+  /** Resolves with true when the next slice begins; with false once the caller's connection has ended. */
+  async next(): Promise<boolean> {
     await this.#slices.next(this.#caller);
     this.#endsAt = performance.now() + rpcSliceMs;
+    return !this.#caller.signal.aborted;
   }
 }
