@@ -149,8 +149,8 @@ class Engine implements RunningBroker {
     this.#cluster = options.cluster && new Cluster({ ...parts, ...options.cluster, onMembershipEnded });
     const ownership = this.#cluster?.claims ?? createSoleOwnership(this.#workers);
     const events = new EventQuery(parts);
-    const removeSessionFilter: SubscriptionServiceOptions["removeSessionFilter"] = (id, mayRemove) =>
-      this.#sessions.removeFilter(id, mayRemove);
+    const removeSessionFilter: SubscriptionServiceOptions["removeSessionFilter"] = (id, caller) =>
+      this.#sessions.removeFilter(id, caller);
     this.#subscriptions = new SubscriptionService({ ...parts, access, events, ownership, removeSessionFilter });
     const inlet = createInlet({ ...parts, onPassed: (groupId, event) => this.#hub.pass(groupId, event) });
     const topics = new TopicService(parts);

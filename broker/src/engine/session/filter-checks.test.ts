@@ -11,7 +11,7 @@ const texts = Array.from({ length: 100 }, (_, index) => `a/${index}`);
 const how = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
 const filters = texts.map((text) => ({ ...how, filter: parseTopicFilter(text) }));
 
-/** Each check of a right to subscribe takes 1 ms. */
+/** Each check of a right to subscribe to a filter, or to unsubscribe from it, takes 1 ms. */
 let engine: TestEngine;
 /** The number of checks in each turn of the event loop. */
 let turns: number[];
@@ -20,8 +20,8 @@ let onCheck: () => void;
 beforeEach(async () => {
   [turns, onCheck] = [[0], () => {}];
   let checks = 0;
-  const allows: Policy["allows"] = (_caller, action) => {
-    if (action !== "subscribe") return true;
+  const allows: Policy["allows"] = (_caller, action, { topic }) => {
+    if (action !== "subscribe" && !(action === "unsubscribe" && topic !== undefined)) return true;
     checks += 1;
     turns.push((turns.pop() ?? 0) + 1);
     onCheck();
@@ -39,10 +39,13 @@ beforeEach(async () => {
 });
 afterEach(() => engine.stop());
 
+const key = "5e1e0000-0000-4000-8000-00000000000a";
+const stream: StreamRequest = { filters: texts, acknowledges: true, offset: undefined };
+
 /** Attaches a session that outlasts its connection. */
-function attach(caller: Caller = testCaller, stream?: StreamRequest): Promise<Attachment> {
-  const [protocol, key] = [stream === undefined ? "MQTT" : "STOMP", "5e1e0000-0000-4000-8000-00000000000a"] as const;
-  const request = { groupId: undefined, protocol, key, isClean: false, windowMax: 10, stream } as const;
+function attach(caller: Caller = testCaller, asked?: StreamRequest): Promise<Attachment> {
+  const protocol = asked === undefined ? "MQTT" : "STOMP";
+  const request = { groupId: undefined, protocol, key, isClean: false, windowMax: 10, stream: asked } as const;
   const rest = { will: undefined, expiryMs: 60_000, onConnected: () => {} };
   return engine.running.calls.attach(caller, { ...request, ...rest }, new RecordingPeer());
 }
@@ -58,10 +61,24 @@ it("checks the rights to many filters of one subscribe in slices, and adds all f
 });
 
 it("checks the rights to many filters of a stream in slices", async () => {
-  const { session } = await attach(testCaller, { filters: texts, acknowledges: true, offset: undefined });
+  const { session } = await attach(testCaller, stream);
   expect(session.filterCount).toBe(texts.length);
   expect(Math.max(...turns)).toBeLessThan(10);
 });
+
+it.each([true, false])(
+  "checks the rights to many filters of a stream in slices when unSubscribe ends it, connected: %s",
+  async (isConnected) => {
+    const { detach } = await attach(testCaller, stream);
+    if (!isConnected) detach({ expiryMs: 60_000, isRegular: true });
+    await engine.clock.settle();
+    turns = [0];
+    await engine.broker.unSubscribe({ subscriptionId: key });
+    expect(turns.reduce((sum, count) => sum + count)).toBe(texts.length);
+    expect(Math.max(...turns)).toBeLessThan(10);
+    expect(await engine.listSubscriptions()).toEqual([]);
+  },
+);
 
 it.each<[string, (attachment: Attachment) => unknown]>([
   ["ends", ({ detach }) => detach({ expiryMs: 60_000, isRegular: true })],

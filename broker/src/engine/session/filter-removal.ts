@@ -1,16 +1,21 @@
 import { eventFilterOf } from "../../domain/shared-filter.ts";
 import type { SessionProtocol, SubscriptionId } from "../../domain/subscription.ts";
 import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
+import type { Pauses } from "../../lib/time-slices.ts";
 import type { SessionName, SessionStore, StoredFilter, StoredSession } from "../../ports/session-store.ts";
-import type { Removable } from "../access/access.ts";
+import type { Access, Removable } from "../access/access.ts";
+import type { Caller } from "../access/caller.ts";
 import type { Connected } from "./connected.ts";
 import type { Session } from "./session.ts";
+import { checkEach } from "./session-slices.ts";
 import type { SessionRoom } from "./stored/session-room.ts";
 
 export interface FilterRemovalParts {
   readonly store: {
     readonly sessions: Pick<SessionStore, "findFilterOwner" | "findSession" | "removeSession" | "removeSessionFilter">;
   };
+  readonly access: Pick<Access, "mayRemove">;
+  readonly slices: Pauses;
   /** Sessions that are connected to this node, by name. */
   readonly connected: Pick<ReadonlyMap<string, Connected>, "get">;
   /** Finds the connected session that has a filter. */
@@ -44,11 +49,23 @@ export class FilterRemoval {
     this.#parts = parts;
   }
 
-  /** Removes a filter if it exists and `mayRemove` allows the removal of all filters that end with it. Returns whether it was removed. */
-  async run(id: SubscriptionId, mayRemove: (found: Removable) => boolean): Promise<boolean> {
+  /**
+   * Removes a filter if it exists and the caller may remove all filters that end with it. Returns whether it was removed. @throws BrokerError as
+   * {@link Access.mayRemove} and {@link checkEach}.
+   */
+  async run(id: SubscriptionId, caller: Caller): Promise<boolean> {
     const found = this.#findConnected(id) ?? (await this.#findStored(id));
-    const name = found?.removables.every(mayRemove) === true ? found.name : undefined;
-    return name !== undefined && this.#parts.locks.run(name, () => this.#remove(name, id));
+    if (found === undefined || !(await this.#mayRemove(found, caller))) return false;
+    return this.#parts.locks.run(found.name, () => this.#remove(found.name, id));
+  }
+
+  async #mayRemove({ removables }: Found, caller: Caller): Promise<boolean> {
+    const { access, slices } = this.#parts;
+    let mayRemove = true;
+    await checkEach(removables, { caller, slices }, (removable) => {
+      mayRemove &&= access.mayRemove(caller, removable);
+    });
+    return mayRemove;
   }
 
   #findConnected(id: SubscriptionId): Found | undefined {

@@ -6,7 +6,6 @@ import { Cancellation } from "../../lib/cancellation.ts";
 import { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import { untilAborted } from "../../lib/until-aborted.ts";
 import type { SessionClaim, SessionGranted, SessionId, StoredSession } from "../../ports/session-store.ts";
-import type { Removable } from "../access/access.ts";
 import type { Caller, ChangedOwners, Principal } from "../access/caller.ts";
 import type { Attachment, AttachRequest } from "../broker.ts";
 import type { Readers } from "../dispatch/readers.ts";
@@ -120,8 +119,8 @@ export class Sessions implements Readers {
   }
 
   /** See {@link FilterRemoval.run}. */
-  removeFilter(id: SubscriptionId, mayRemove: (found: Removable) => boolean): Promise<boolean> {
-    return this.#removal.run(id, mayRemove);
+  removeFilter(id: SubscriptionId, caller: Caller): Promise<boolean> {
+    return this.#removal.run(id, caller);
   }
 
   /** Checks the rights of connected sessions. Call it when rights may have changed. */

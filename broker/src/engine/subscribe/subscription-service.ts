@@ -23,7 +23,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { CallbackTarget, Sink } from "../../ports/sink.ts";
 import type { Store } from "../../ports/store.ts";
-import type { Access, Removable } from "../access/access.ts";
+import type { Access } from "../access/access.ts";
 import type { Caller } from "../access/caller.ts";
 import { overStoredQuota } from "../access/quotas.ts";
 import type { UnsubscribeCall } from "../broker.ts";
@@ -62,8 +62,8 @@ export interface SubscriptionServiceOptions {
   /** Called after the service has ended a worker to suspend its subscription. */
   readonly onHeld: () => void;
   readonly slices: TimeSlices;
-  /** Removes a filter of a session if `mayRemove` allows it. Returns whether it was removed. */
-  readonly removeSessionFilter: (id: SubscriptionId, mayRemove: (found: Removable) => boolean) => Promise<boolean>;
+  /** Removes a filter of a session if the caller may remove it. Returns whether it was removed. */
+  readonly removeSessionFilter: (id: SubscriptionId, caller: Caller) => Promise<boolean>;
   readonly access: Pick<
     Access,
     | "authorizeCallback"
@@ -332,11 +332,11 @@ export class SubscriptionService {
   }
 
   async #remove(id: SubscriptionId, caller: Caller): Promise<boolean> {
-    const { store, ownership, access } = this.#options;
+    const { store, ownership, removeSessionFilter } = this.#options;
     const known = await store.findSubscription(id);
     this.#checkRemovable(caller, known);
     if (known === undefined) {
-      if (await this.#options.removeSessionFilter(id, (found) => access.mayRemove(caller, found))) return true;
+      if (await removeSessionFilter(id, caller)) return true;
       throw notExist(id);
     }
     if (!ownership.isOwn(known)) return false;
