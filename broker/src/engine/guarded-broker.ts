@@ -5,6 +5,7 @@ import { parseOwnFilter } from "../domain/shared-filter.ts";
 import { madeSecretBytes, secretToMake, toSecret } from "../domain/signing-secret.ts";
 import type { SubscriptionId } from "../domain/subscription.ts";
 import type { Topic } from "../domain/topic.ts";
+import type { Pauses } from "../lib/time-slices.ts";
 import type { Randomness } from "../ports/randomness.ts";
 import type { Access } from "./access/access.ts";
 import type { Caller, Principal } from "./access/caller.ts";
@@ -43,6 +44,7 @@ import type { SkippedEntriesQuery } from "./query/skipped-entries-query.ts";
 import type { SubscriptionQuery } from "./query/subscription-query.ts";
 import { nameOf } from "./session/filter-removal.ts";
 import type { Peer } from "./session/peer.ts";
+import { checkEach } from "./session/session-slices.ts";
 import type { Sessions } from "./session/sessions.ts";
 import type { Wills } from "./session/stored/wills.ts";
 import type { Tails } from "./session/tails/tails.ts";
@@ -67,6 +69,7 @@ export interface GuardedBrokerOptions {
   readonly groupHealth: () => readonly GroupHealth[];
   readonly nodeHealth: () => NodeHealth | undefined;
   readonly randomness: Pick<Randomness, "bytes">;
+  readonly slices: Pauses;
 }
 
 /** Checks the caller's right to a call before anything else, then passes the call to the part that answers it. */
@@ -207,11 +210,14 @@ export class GuardedBroker implements Broker {
 
   /** Checks the right to each filter; the tail checks the right to the topic of each event. */
   async tail(caller: Caller, call: TailCall, peer: Peer): Promise<Pick<Attachment, "end">> {
-    const { access, tails } = this.#options;
+    const { access, tails, slices } = this.#options;
     access.admit(caller);
     const { groupId } = call;
     const parse = parseOwnFilter;
-    for (const topic of call.filters) access.authorize(caller, "subscribe", { groupId, topic, parse });
+    // The session checks them too, but this check comes first: it hides from others whether the group and the event where the tail begins exist.
+    await checkEach(call.filters, { caller, slices }, (topic) => {
+      access.authorize(caller, "subscribe", { groupId, topic, parse });
+    });
     const uncount = access.countConnection(caller);
     try {
       return await tails.open(caller, call, peer);

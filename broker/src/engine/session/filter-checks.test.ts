@@ -66,6 +66,13 @@ it("checks the rights to many filters of a stream in slices", async () => {
   expect(Math.max(...turns)).toBeLessThan(10);
 });
 
+it("checks the rights to many filters of a tail in slices", async () => {
+  const call = { groupId: undefined, filters: texts, after: undefined, lastEventId: undefined, onConnected: () => {} };
+  await engine.running.calls.tail(testCaller, call, new RecordingPeer());
+  expect(turns.reduce((sum, count) => sum + count)).toBeGreaterThanOrEqual(texts.length);
+  expect(Math.max(...turns)).toBeLessThan(10);
+});
+
 it.each([true, false])(
   "checks the rights to many filters of a stream in slices when unSubscribe ends it, connected: %s",
   async (isConnected) => {

@@ -44,10 +44,10 @@ export function registerTail(app: FastifyInstance, { tails, logger }: TailPlugin
       }
     },
   });
-  app.head("/tail", (request, reply) => {
+  app.head("/tail", async (request, reply) => {
     try {
       const asked = readTailRequest(request.raw);
-      tails.authorize(callers.ofRequest(request), asked);
+      await tails.authorize(callers.ofRequest(request), asked);
       return reply.headers(headersOf(asked)).send();
     } catch (error) {
       return refuse(reply, error);

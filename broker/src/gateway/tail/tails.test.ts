@@ -14,17 +14,37 @@ const tail: Broker["tail"] = async (_, { onConnected }) => {
   return { end: async () => {} };
 };
 
+/** Takes a millisecond of this turn. */
+function takeTime(): void {
+  const until = performance.now() + 1;
+  while (performance.now() < until);
+}
+
+const metrics = { tailEnded: () => {}, watchTails: () => {} };
+const options = { tailsMax: count, cloudEventType: "test", unread: new UnreadBytes(), metrics, random: () => 0.5 };
+
+test("a HEAD request checks its topics in slices", async () => {
+  let [inTurn, most] = [0, 0];
+  const authorize: Broker["authorize"] = () => {
+    takeTime();
+    if (inTurn === 0) setImmediate(() => (inTurn = 0));
+    most = Math.max(most, (inTurn += 1));
+  };
+  await using server = await serve({ tail, authorize }, { tail: options });
+  const topics = Array.from({ length: count }, (_, index) => `topic=${index}`);
+  expect((await fetch(`${server.url}/tail?${topics.join("&")}`, { method: "HEAD" })).status).toBe(200);
+  expect(most).toBeGreaterThan(0);
+  expect(most).toBeLessThan(count);
+});
+
 test("a server that stops ends its tails in slices", async () => {
   let turn = 0;
   const endedIn: number[] = [];
   const tailEnded = (): void => {
-    const until = performance.now() + 1;
-    while (performance.now() < until); // Takes a millisecond of this turn.
+    takeTime();
     endedIn.push(turn);
   };
-  const metrics = { tailEnded, watchTails: () => {} };
-  const options = { tailsMax: count, cloudEventType: "test", unread: new UnreadBytes(), metrics, random: () => 0.5 };
-  await using server = await serve({ tail }, { tail: options });
+  await using server = await serve({ tail }, { tail: { ...options, metrics: { ...metrics, tailEnded } } });
   const open = Array.from({ length: count }, () => fetch(`${server.url}/tail?topic=a`));
   const answers = await Promise.all(open);
   const nextTurn = (): void => {

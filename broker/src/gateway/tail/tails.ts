@@ -42,6 +42,7 @@ export class Tails {
   readonly #encodings: Encodings;
   /** Tails that have begun, by the turn of their heartbeats. */
   readonly #turns: readonly Set<Tail>[] = Array.from({ length: heartbeatTurns }, () => new Set<Tail>());
+  readonly #slices = createSocketSlices();
   readonly #timer: NodeJS.Timeout;
   /** Open tails, including those that have not begun yet. */
   #count = 0;
@@ -55,9 +56,10 @@ export class Tails {
     this.#timer = setInterval(() => this.#beat(), (parts.beatMs ?? heartbeatMs) / heartbeatTurns).unref();
   }
 
-  /** Checks that the caller may open the tail. @throws BrokerError as {@link Broker.authorize}. */
-  authorize(caller: Caller, { groupId, topics }: TailRequest): void {
-    for (const topic of topics) this.#parts.broker.authorize(caller, "subscribe", { groupId, topic });
+  /** Checks that the caller may open the tail, in slices: with many rules, each topic takes about 1 ms. @throws BrokerError as {@link Broker.authorize}. */
+  async authorize(caller: Caller, { groupId, topics }: TailRequest): Promise<void> {
+    const { broker } = this.#parts;
+    await inSlices(topics, this.#slices, (topic) => broker.authorize(caller, "subscribe", { groupId, topic }));
   }
 
   /**
@@ -104,7 +106,7 @@ export class Tails {
     this.#isStopping = true;
     clearInterval(this.#timer);
     const tails = this.#turns.flatMap((turn) => [...turn]);
-    await inSlices(tails, createSocketSlices(), (tail) => tail.end("stopping"));
+    await inSlices(tails, this.#slices, (tail) => tail.end("stopping"));
   }
 
   #beat(): void {
