@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
+import { createDeferred } from "../../lib/deferred.ts";
 import type { Caller } from "../access/caller.ts";
 import { allowAll, type Policy } from "../access/policy.ts";
 import type { Attachment, StreamRequest } from "../broker.ts";
@@ -103,4 +104,21 @@ it.each<[string, (attachment: Attachment) => unknown]>([
   expect(checks).toBe(20);
   const { isPresent, session } = await attach();
   expect([isPresent, session.filterCount]).toEqual([true, 0]);
+});
+
+it("begins no change if the broker stops between two slices", async () => {
+  const { subscribe } = await attach();
+  const begun = createDeferred<void>();
+  const held: (() => void)[] = [];
+  onCheck = () => {
+    engine.clock.soon = (action) => void held.push(action);
+    begun.resolve();
+  };
+  const subscribed = Promise.allSettled([subscribe(filters)]);
+  await begun.promise;
+  await engine.stop();
+  [onCheck, engine.clock.soon] = [() => {}, (action) => void setImmediate(action)];
+  for (const action of held) action();
+  expect(await subscribed).toMatchObject([{ reason: { code: 200_300 } }]);
+  expect(await engine.store.sessions.listSessions({ after: undefined, limit: 9 })).toMatchObject([{ filters: [] }]);
 });

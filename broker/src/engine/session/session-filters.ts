@@ -92,8 +92,8 @@ export class SessionFilters {
   }
 
   /**
-   * Call it when the broker stops. Ends the changes that wait for their next try, and resolves when none is in progress. A change that waits for its turn does
-   * not begin once its connection has ended. Never rejects.
+   * Call it when the broker stops. Ends the changes that wait for their next try, refuses later ones, and resolves when none is in progress. A change that
+   * waits for its turn does not begin once its connection has ended. Never rejects.
    */
   async stop(): Promise<void> {
     this.#stopping.abort();
@@ -113,7 +113,9 @@ export class SessionFilters {
       // The session is not stored before this node has followed a rollback by another node. Not inside the change, for which a rollback waits.
       const waits = tries > 0 && !session.filterSet.areStored;
       if (waits) await pause(this.#parts.clock, firstShareRetryMs, caller.signal, this.#stopping);
-      if (tries > 0 && (caller.signal.aborted || this.#stopping.aborted)) break;
+      // Also before the first try: `stop` does not wait for a subscribe whose rights are still being checked.
+      if (this.#stopping.aborted) throw new BrokerError("busy", { details: "the broker stops" });
+      if (tries > 0 && caller.signal.aborted) break;
       const tryOnce = async (): Promise<Position | undefined> => {
         // The store must know the members of a share.
         if (isMember && !session.isStored && !(await this.#parts.keep(session))) {
