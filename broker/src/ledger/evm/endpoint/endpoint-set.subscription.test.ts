@@ -15,10 +15,11 @@ afterEach(async () => {
   nodes = [];
 });
 
-async function startNodes<const Count extends 1 | 2>(count: Count) {
+async function startNodes<const Count extends 1 | 2 | 3>(count: Count) {
   const started = await Promise.all(Array.from({ length: count }, () => FakeNode.start()));
   nodes.push(...started);
-  return started as unknown as Count extends 1 ? [FakeNode] : [FakeNode, FakeNode]; // As many as asked for.
+  type Two = [FakeNode, FakeNode];
+  return started as unknown as Count extends 1 ? [FakeNode] : Count extends 2 ? Two : [...Two, FakeNode]; // As many as asked for.
 }
 
 function createSet(addresses: readonly string[], options: Partial<EndpointSetOptions> = {}): EndpointSet {
@@ -183,6 +184,26 @@ describe("subscriptions", () => {
     await clock.advance(500);
     await until(() => expect(second.count("eth_subscribe")).toBe(1));
     await until(() => expect(set.isNotifying()).toBe(true));
+  });
+
+  it("are renewed and moved within half a second also while a health check waits for a silent endpoint", async () => {
+    const [first, second, silent] = await startNodes(3);
+    silent.exchange = () => {};
+    const clock = new VirtualClock();
+    const addresses = [first.url("ws"), second.url("ws"), silent.url()];
+    const set = createSet(addresses, { clock, timeoutMs: 60_000 }); // Over HTTP in real time: longer than `until` waits.
+    await subscribe(set);
+    await clock.advance(5_000);
+    for (const { methods } of [first, second]) await until(() => expect(methods).toContain("eth_blockNumber"));
+    first.drop();
+    await until(() => expect(set.isNotifying()).toBe(false));
+    await clock.advance(500);
+    await until(() => expect(set.isNotifying()).toBe(true));
+    first.chain.genesis = `0x${"01".repeat(32)}`;
+    set.doubtChain();
+    await set.request({ method: "eth_any" });
+    await clock.advance(500);
+    await until(() => expect(second.count("eth_subscribe")).toBe(1));
   });
 
   it("reports no head of a subscription that was cancelled", async () => {

@@ -318,15 +318,15 @@ export class EndpointSet implements EvmProvider {
 
   /**
    * Reads the newest block of each endpoint that is not on hold, and switches to the first healthy endpoint of the list. Until the chain is known,
-   * only one endpoint is asked. Never rejects.
+   * only one endpoint is asked. An endpoint that is silent delays neither the switch from one that is down nor the subscription. Never rejects.
    */
   async #patrol(): Promise<void> {
+    if (this.#current.reason !== undefined) this.#choose();
     const known = this.#expected.genesisHash !== undefined;
     const open = this.#endpoints.filter((endpoint) => !endpoint.isHeld);
     await Promise.all((known ? open : open.slice(0, 1)).map(async (endpoint) => this.#lookAt(endpoint)));
     if (this.#isClosed) return;
     this.#choose();
-    await this.#subscription.refresh();
     if (this.#cancelPatrol === undefined) this.#schedulePatrol(); // A loss during this check may have scheduled the next one.
   }
 
@@ -349,6 +349,7 @@ export class EndpointSet implements EvmProvider {
     } catch (error) {
       this.#options.logger.debug("chain endpoint not checked", { endpoint: endpoint.name, error });
     }
+    if (endpoint === this.#current) void this.#subscription.refresh();
   }
 }
 
