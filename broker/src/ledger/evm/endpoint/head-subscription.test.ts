@@ -3,7 +3,7 @@ import { createDeferred } from "../../../lib/deferred.ts";
 import { silentLogger } from "../../../lib/logger.ts";
 import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
 import type { Connection } from "./connection.ts";
-import { RpcAnswerError } from "./endpoint-error.ts";
+import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
 import { HeadSubscription } from "./head-subscription.ts";
 import { Endpoint } from "./endpoint.ts";
 
@@ -24,23 +24,21 @@ const block = (number: number) => ({
 });
 
 /** A subscription at the first of two endpoints, whose newest block is block 5; `ask` answers requests for a subscription. */
-function createSubscription(ask: () => Promise<unknown>) {
-  const endpoints = [
-    new Endpoint(connection, new VirtualClock()),
-    new Endpoint(connection, new VirtualClock()),
-  ] as const;
+function createSubscription(ask: (endpoint: Endpoint) => Promise<unknown>) {
+  const clock = new VirtualClock();
+  const endpoints = [new Endpoint(connection, clock), new Endpoint(connection, clock)] as const;
   for (const endpoint of endpoints) endpoint.head = 5;
   const state: { current: Endpoint; asked: number; lines: number } = { current: endpoints[0], asked: 0, lines: 0 };
   const subscription = new HeadSubscription({
     logger: { ...silentLogger, warn: () => void (state.lines += 1) },
     current: () => state.current,
-    ask: async () => {
+    ask: async (endpoint) => {
       state.asked += 1;
-      return ask();
+      return ask(endpoint);
     },
     askAny: async () => block(5),
   });
-  return { subscription, endpoints, state };
+  return { subscription, endpoints, state, clock };
 }
 
 test("asks an endpoint that refuses subscriptions again with each refresh, and logs the refusal once", async () => {
@@ -51,6 +49,19 @@ test("asks an endpoint that refuses subscriptions again with each refresh, and l
   for (let count = 0; count < 10; count += 1) await subscription.refresh();
   expect(state).toMatchObject({ asked: 11, lines: 1 });
   expect(subscription.isAttached).toBe(false);
+});
+
+test("asks an endpoint that lost two requests once a minute, and logs that once", async () => {
+  const { subscription, state, clock } = createSubscription(async (endpoint) => {
+    endpoint.onNoAnswer("eth_subscribe");
+    throw new EndpointError("node: the connection was lost", { reach: "unknown" });
+  });
+  await subscription.start(() => {});
+  for (let count = 0; count < 10; count += 1) await subscription.refresh();
+  expect(state).toMatchObject({ asked: 2, lines: 1 });
+  await clock.advance(60_000);
+  for (let count = 0; count < 10; count += 1) await subscription.refresh();
+  expect(state).toMatchObject({ asked: 3, lines: 1 });
 });
 
 test("reports the newest block to a subscriber that starts after another has ended", async () => {

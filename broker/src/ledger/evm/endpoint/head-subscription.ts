@@ -5,6 +5,8 @@ import type { Notification, RpcCall } from "./connection.ts";
 import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
 import type { Endpoint } from "./endpoint.ts";
 
+const method = "eth_subscribe";
+
 export interface HeadSubscriptionOptions {
   readonly logger: Logger;
   /** The endpoint in use. */
@@ -29,7 +31,7 @@ export class HeadSubscription {
 
   constructor(options: HeadSubscriptionOptions) {
     this.#options = options;
-    this.#refused = new ReportedTrouble(options.logger, "chain endpoint refused the subscription, polling it");
+    this.#refused = new ReportedTrouble(options.logger, "chain endpoint gave no subscription, polling it");
   }
 
   /** Whether the endpoint in use announces heads. */
@@ -72,20 +74,23 @@ export class HeadSubscription {
     this.#listener = undefined;
   }
 
-  /** Subscribes unless the endpoint cannot notify or is on hold: a request opens the connection, and a pause is one of handshakes, too. Never rejects. */
+  /**
+   * Subscribes unless the endpoint cannot notify or is on hold: a request opens the connection, and a pause is one of handshakes, too. An endpoint that lost
+   * the last requests is not asked for a while: one that closes the connection instead of an answer fails all requests on it. Never rejects.
+   */
   async #attach(): Promise<void> {
     const { current, ask, logger } = this.#options;
     const endpoint = current();
     const isDue = this.#listener !== undefined && !this.#ids.has(endpoint) && !this.#isAsking;
-    if (!isDue || !endpoint.connection.canNotify || endpoint.isHeld) return;
+    if (!isDue || !endpoint.connection.canNotify || endpoint.isHeld || endpoint.isLate(method)) return;
     this.#isAsking = true;
     try {
-      this.#ids.set(endpoint, await ask(endpoint, { method: "eth_subscribe", params: ["newHeads"] }));
+      this.#ids.set(endpoint, await ask(endpoint, { method, params: ["newHeads"] }));
       this.#head = -1;
       this.#refused.done();
     } catch (error) {
       const fields = { endpoint: endpoint.name };
-      if (error instanceof RpcAnswerError) this.#refused.failed(error, fields);
+      if (error instanceof RpcAnswerError || endpoint.isLate(method)) this.#refused.failed(error, fields);
       else logger.debug("chain subscription not renewed", { ...fields, error });
     } finally {
       this.#isAsking = false;
