@@ -47,11 +47,11 @@ const refuseSubscription =
   ({ id, method }: { readonly id: number; readonly method: string }) =>
     method === "eth_subscribe" ? { id, error: refusal } : { id, result: node.chain.answer(method) };
 
-/** Answers like the chain node, but closes the connection instead of an answer to a subscription. */
-const loseSubscription =
-  (node: FakeNode) =>
+/** Answers like the chain node, but closes the connection instead of an answer to one method. */
+const lose =
+  (node: FakeNode, lost: string) =>
   ({ id, method }: { readonly id: number; readonly method: string }) => {
-    if (method === "eth_subscribe") node.drop();
+    if (method === lost) node.drop();
     return { id, result: node.chain.answer(method) };
   };
 
@@ -132,7 +132,7 @@ describe("subscriptions", () => {
     const note = (message: string): void => void messages.push(message);
     const logger = { ...silentLogger, debug: note, warn: note };
     const set = createSet([node.url("ws")], { clock, logger, timeoutMs: 600_000 });
-    node.answer = loseSubscription(node);
+    node.answer = lose(node, "eth_subscribe");
     await subscribe(set);
     expect(messages).toEqual(["chain subscription not renewed"]);
     await clock.advance(500);
@@ -142,6 +142,20 @@ describe("subscriptions", () => {
     await until(() => expect(node.count("eth_blockNumber")).toBe(2));
     await set.request({ method: "eth_any" });
     expect(node.count("eth_subscribe")).toBe(2);
+  });
+
+  it("are renewed half a second after the first of several lost connections", async () => {
+    const [node] = await startNodes(1);
+    const clock = new VirtualClock();
+    const set = createSet([node.url("ws")], { clock });
+    await subscribe(set);
+    node.answer = lose(node, "eth_lose");
+    for (let lost = 1; lost <= 2; lost += 1) {
+      await expect(set.request({ method: "eth_lose" })).rejects.toThrow();
+      await clock.advance(300);
+      await set.request({ method: "eth_any" });
+    }
+    await until(() => expect(node.count("eth_subscribe")).toBe(2));
   });
 
   it("reports the newest block if the endpoint stops notifying", async () => {

@@ -51,6 +51,7 @@ export class EndpointSet implements EvmProvider {
   #expected: ExpectedChain;
   #current: Endpoint;
   #cancelPatrol: (() => void) | undefined;
+  #patrolAt = Number.POSITIVE_INFINITY;
   #isClosed = false;
 
   constructor(options: EndpointSetOptions) {
@@ -192,11 +193,9 @@ export class EndpointSet implements EvmProvider {
       return;
     }
     const reason = `${endpoint.name}: ${difference}`;
+    const fields = { endpoint: endpoint.name, reason };
     if (endpoint.reason !== reason)
-      this.#options.logger.warn("chain endpoint serves another chain, not using it", {
-        endpoint: endpoint.name,
-        reason,
-      });
+      this.#options.logger.warn("chain endpoint serves another chain, not using it", fields);
     const wasDown = endpoint.reason !== undefined;
     endpoint.onForeign(reason);
     this.#subscription.onLost(endpoint); // The heads that it announces are those of the other chain.
@@ -302,16 +301,19 @@ export class EndpointSet implements EvmProvider {
     endpoint.doubt();
     if (!endpoint.connection.canNotify) return;
     this.#subscription.onLost(endpoint);
-    this.#schedulePatrol(urgentPatrolMs);
+    this.#schedulePatrol(true);
   }
 
-  #schedulePatrol(
-    delayMs = this.#endpoints.some(({ reason }) => reason !== undefined) ? urgentPatrolMs : patrolMs,
-  ): void {
+  /** Keeps a health check that is due earlier: frequent losses would put it off without end. */
+  #schedulePatrol(isUrgent = this.#endpoints.some(({ reason }) => reason !== undefined)): void {
+    const { clock } = this.#options;
+    const delayMs = isUrgent ? urgentPatrolMs : patrolMs;
+    const at = clock.monotonic() + delayMs;
+    if (this.#isClosed || at >= this.#patrolAt) return;
     this.#cancelPatrol?.();
-    if (this.#isClosed) return;
-    this.#cancelPatrol = this.#options.clock.after(delayMs, () => {
-      this.#cancelPatrol = undefined;
+    this.#patrolAt = at;
+    this.#cancelPatrol = clock.after(delayMs, () => {
+      this.#patrolAt = Number.POSITIVE_INFINITY;
       void this.#patrol();
     });
   }
@@ -327,7 +329,7 @@ export class EndpointSet implements EvmProvider {
     await Promise.all((known ? open : open.slice(0, 1)).map(async (endpoint) => this.#lookAt(endpoint)));
     if (this.#isClosed) return;
     this.#choose();
-    if (this.#cancelPatrol === undefined) this.#schedulePatrol(); // A loss during this check may have scheduled the next one.
+    this.#schedulePatrol();
   }
 
   /** Reads an endpoint's newest block. If this block is lower than before, checks the chain: the endpoint may serve another chain. */
