@@ -178,6 +178,29 @@ it("a stopping node begins no further release of subscriptions after its deadlin
   expect(calls).toBe(1);
 });
 
+it("a stopping node releases nothing after its deadline when a write of progress ends after it", async () => {
+  await start(1);
+  await subscribeMany(1);
+  const { store, coordinator } = cluster.shared;
+  const save = store.saveProgress.bind(store);
+  const written = createDeferred<void>();
+  let writes = 0;
+  store.saveProgress = async (rows) => {
+    writes += 1;
+    await written.promise;
+    return save(rows);
+  };
+  let releases = 0;
+  coordinator.release = async () => void (releases += 1);
+  await cluster.run(cluster.publish(0, "a", "1"));
+  await until(() => writes > 0);
+  const stopped = cluster.node(0).broker.stop(1_000);
+  await cluster.clock.advance(1_000);
+  written.resolve();
+  await cluster.run(stopped);
+  expect(releases).toBe(0);
+});
+
 it("a late read under an ended membership does not touch workers of the next membership", async () => {
   await start(1);
   const { store, coordinator } = cluster.shared;

@@ -39,7 +39,7 @@ export class HandOver {
     { graceMs, signal }: { readonly graceMs: number; readonly signal: AbortSignal },
   ): Promise<void> {
     await this.#end(keys, graceMs, async (ended) => {
-      if (!signal.aborted) await untilAborted(this.#release(ended), signal);
+      if (!signal.aborted) await untilAborted(this.#release(ended, signal), signal);
     });
   }
 
@@ -70,11 +70,11 @@ export class HandOver {
     await this.#options.coordinator.handOver(keys);
   }
 
-  /** Never rejects. */
-  async #release(keys: readonly SubscriptionKey[]): Promise<void> {
+  /** Releases nothing once `signal` has aborted: the node leaves meanwhile, and the store stops. Never rejects. */
+  async #release(keys: readonly SubscriptionKey[], signal: AbortSignal): Promise<void> {
     try {
       await this.#options.progressWriter.flush();
-      await this.#options.coordinator.release(keys);
+      if (!signal.aborted) await this.#options.coordinator.release(keys);
     } catch (error) {
       this.#options.logger.warn("subscriptions not handed over; other nodes take them over when this node has left", {
         error,
