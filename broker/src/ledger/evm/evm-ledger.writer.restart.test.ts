@@ -1,9 +1,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { setImmediate as turn } from "node:timers/promises";
 import { Signer, toHex } from "@stele/eth/node";
 import { afterEach, describe, expect, test } from "vitest";
 import { parseTopicName } from "../../domain/topic-name.ts";
+import { createDeferred } from "../../lib/deferred.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import { createSystemClock } from "../../lib/system/clock.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -203,6 +205,38 @@ test("sends waiting transactions soon after the journal works again, however lon
     "journal of transactions written again",
   ]);
   await ledger.stop();
+});
+
+test("a stop waits for changes of the journal by blocks that are read meanwhile", async () => {
+  world = await WriterWorld.start();
+  const journal = new TestJournal();
+  const { append, ledger } = await world.createFirstWriter({ journal });
+  for (const text of textsOf(20, "a")) await append(text); // One by one: each round lets the tracker read more blocks at once.
+  const remove = journal.removeTransactions.bind(journal);
+  const removals: string[] = [];
+  journal.removeTransactions = async (...entries) => {
+    removals.push("begun");
+    await turn();
+    await remove(...entries);
+    removals.push("ended");
+  };
+  const [mined, reading, released] = [createDeferred<void>(), createDeferred<void>(), createDeferred<void>()];
+  world.provider.current = async (request, pass) => {
+    if (request.method === "eth_getBlockByNumber") await mined.promise;
+    if (request.method === "eth_getLogs") {
+      reading.resolve();
+      await released.promise;
+    }
+    return pass();
+  };
+  await world.ask("anvil_mine", "0x100");
+  mined.resolve();
+  await reading.promise;
+  const stopped = ledger.stop();
+  await turn();
+  released.resolve();
+  await stopped;
+  expect(removals).toEqual(["begun", "ended"]);
 });
 
 describe("a chain that is stopped while events are published, and started again with its state", () => {

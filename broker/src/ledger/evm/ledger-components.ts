@@ -54,6 +54,7 @@ type WriteComponents = Readonly<ReturnType<typeof createWriting>>;
 export interface LedgerComponents extends ReadComponents, WriteComponents {
   readonly chain: ChainIdentity;
   readonly fees: FeePolicy;
+  readonly journal: JournalWriter | undefined;
   readonly proofs: ProofMaker;
 }
 
@@ -88,6 +89,7 @@ export async function createComponents(base: LedgerBase, mayDeploy: () => boolea
   return {
     chain,
     fees,
+    journal,
     proofs: new ProofMaker({ provider: options.provider, registry: address }),
     ...reading,
     ...writing,
@@ -198,7 +200,7 @@ export async function startComponents(
 
 /** Stops all components. Waits for the outcomes of pending transactions until `signal` aborts. */
 export async function stopComponents(
-  { sender, tracker, heads, guard, writers }: LedgerComponents,
+  { sender, tracker, heads, guard, writers, journal }: LedgerComponents,
   signal?: AbortSignal,
 ): Promise<void> {
   void guard.stop();
@@ -207,4 +209,5 @@ export async function stopComponents(
   await tracker.stop();
   await heads.stop();
   await watched;
+  await journal?.idle(); // The last blocks that the tracker read change the journal, too.
 }

@@ -115,7 +115,6 @@ export class TransactionSender {
     this.#isEnded = true;
     this.#overseer.stop();
     this.#recovery.stop();
-    await this.#options.journal?.idle();
   }
 
   /** @throws TransactionTooLarge, or BrokerError 200202, 200201, 200205 as the Ledger port says. */
