@@ -106,6 +106,19 @@ export function testShares(store: () => Store): void {
     expect(await sessions().findShare(otherGroup, filter)).toBeDefined();
   });
 
+  it("a thousand shares begin in a group that another group has too, and end in one of the two", async () => {
+    const [second, third] = [await claim(2), await claim(3, { groupId: otherGroup })];
+    const filters = manyFrom(0).map((one) => one.filter);
+    await sessions().saveSessionFilters(second, { put: manyFrom(1_000), removed: [], generation: 0 });
+    await sessions().saveSessionFilters(third, { put: manyFrom(2_000), removed: [], generation: 0 });
+    const all = new Map(filters.map((one) => [one, position]));
+    expect(await sessions().findShareCursors(group, filters)).toEqual(all);
+    expect(await sessions().findShareCursors(otherGroup, filters)).toEqual(all);
+    await sessions().saveSessionFilters(second, { put: [], removed: filters, generation: 0 });
+    expect(await sessions().findShareCursors(group, filters)).toEqual(new Map());
+    expect(await sessions().findShareCursors(otherGroup, filters)).toEqual(all);
+  });
+
   it("only one of two concurrent takes succeeds", async () => {
     const second = await join(2);
     const outcomes = await Promise.all([take(share, first, places), take(share, second, places)]);

@@ -13,3 +13,8 @@ it.each([
   expect(pages.flat()).toEqual(rows);
   expect(pages.map(({ length }) => length)).toEqual(lengths);
 });
+
+it("splits rows into smaller pages if told so", () => {
+  const pages = [...pagesOf([1, 2, 3, 4, 5, 6, 7], 2)];
+  expect(pages).toEqual([[1, 2], [3, 4], [5, 6], [7]]);
+});

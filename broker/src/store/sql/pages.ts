@@ -2,9 +2,9 @@
 export const rowsInsertedMax = 512;
 
 /** Splits rows into pages, one statement each. Page lengths are powers of two, so that few different statements fill a database's cache. */
-export function* pagesOf<Row>(rows: readonly Row[]): Iterable<readonly Row[]> {
+export function* pagesOf<Row>(rows: readonly Row[], lengthMax = rowsInsertedMax): Iterable<readonly Row[]> {
   for (let start = 0; start < rows.length; ) {
-    const length = Math.min(rowsInsertedMax, 2 ** Math.floor(Math.log2(rows.length - start)));
+    const length = Math.min(lengthMax, 2 ** Math.floor(Math.log2(rows.length - start)));
     yield rows.slice(start, start + length);
     start += length;
   }

@@ -5,6 +5,7 @@ import { positionZero, toPosition } from "../../domain/position.ts";
 import { TenantNames } from "../../domain/tenant-names.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
+import { idOf } from "../../ports/session-examples.contract.ts";
 import { blockOf, topicOf } from "../../ports/store-examples.contract.ts";
 import { temporaryFile } from "../temporary-file.contract.ts";
 import { batchesOfRange, nextBatchOfEach } from "./index/count-events.ts";
@@ -267,13 +268,17 @@ describe("query plans of SQLite", () => {
     ]);
   });
 
-  it("findWithoutMember looks each filter up, and reads no other filter or session", async () => {
-    const query = findWithoutMember(database, "1", ["$share/a/b"]).compile(database.relaxed);
-    expect((await planOf(query)).filter((step) => /^(SCAN|SEARCH) session/.test(step))).toEqual([
-      "SEARCH session_subscriptions USING INDEX session_subscriptions_of_shares (filter=?)",
-      expect.stringMatching(/^SEARCH sessions USING INDEX .*\(session_id=\?\)$/),
-    ]);
-  });
+  it.each([undefined, idOf(1)])(
+    "findWithoutMember looks each filter up, and reads no other filter or session (besides %s)",
+    async (besides) => {
+      const given = { groupId: "1", filters: ["$share/a/b"], ...(besides && { besides }) };
+      const query = findWithoutMember(database, given).compile(database.relaxed);
+      expect((await planOf(query)).filter((step) => /^(SCAN|SEARCH) session/.test(step))).toEqual([
+        "SEARCH session_subscriptions USING INDEX session_subscriptions_of_shares (filter=?)",
+        expect.stringMatching(/^SEARCH sessions USING INDEX .*\(session_id=\?\)$/),
+      ]);
+    },
+  );
 
   it.each([undefined, { scope: "a", key: "b" }])(
     "a count of a page of publish keys after %j reads only their index",

@@ -1,6 +1,8 @@
 import type { KyselyPlugin, QueryResult, UnknownRow } from "kysely";
 import { expect, it } from "vitest";
+import type { GroupId } from "../../domain/group-id.ts";
 import { toPosition } from "../../domain/position.ts";
+import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import { chunksOf } from "../../lib/chunks.ts";
@@ -9,7 +11,7 @@ import type { BlockRef } from "../../ports/ledger.ts";
 import type { ShareId } from "../../ports/session-store.ts";
 import { claimOf, filterOf, idOf } from "../../ports/session-examples.contract.ts";
 import { letterOf } from "../../ports/store-dead-letters.contract.ts";
-import { batchOf, blockOf, group, subscriptionOf, topicOf } from "../../ports/store-examples.contract.ts";
+import { batchOf, blockOf, group, otherGroup, subscriptionOf, topicOf } from "../../ports/store-examples.contract.ts";
 import { toSubscriptionRow } from "./rows.ts";
 import type { SqlBackend, SqlDatabase } from "./schema.ts";
 import { toFilterRow, toSessionRow } from "./sessions/session-rows.ts";
@@ -191,6 +193,32 @@ export function testSqlStatements(name: string, create: () => Promise<SqlBackend
     const found = await store.sessions.findReturning(["d", "b"] as ShareId[]);
     expect(found.toSorted()).toEqual(["b", "d"]);
     expect(statements).toBeLessThanOrEqual(4); // A range for each share, in two statements; all events would take 16.
+    await store.stop();
+  });
+
+  it(`${name} begins a thousand shares in few statements, also if another group has sessions with the same filters`, async () => {
+    let statements = 0;
+    const backend = countStatements(await create(), () => {
+      statements += 1;
+    });
+    const store = new SqlStore(backend, silentLogger);
+    await store.start();
+    const shares = Array.from({ length: 1_000 }, (_, index) => parseTopicFilter(`$share/workers/${index}`));
+    const join = async (number: number, groupId: GroupId): Promise<number> => {
+      const claimed = await store.sessions.claimSession(
+        claimOf({ newId: idOf(number), key: `client ${number}`, groupId }),
+      );
+      if (claimed.status !== "begun" || claimed.current === undefined) throw new Error(`it is ${claimed.status}`);
+      const put = shares.map((filter, index) => filterOf(number * 1_000 + index, { filter }));
+      statements = 0;
+      await store.sessions.saveSessionFilters(claimed.current, { put, removed: [], generation: 0 });
+      expect((await store.sessions.findShareCursors(groupId, shares)).size).toBe(1_000);
+      return statements;
+    };
+    const alone = await join(1, otherGroup);
+    expect(alone).toBeGreaterThan(10); // The counter works.
+    expect(alone).toBeLessThanOrEqual(200);
+    expect(await join(2, group)).toBe(alone);
     await store.stop();
   });
 

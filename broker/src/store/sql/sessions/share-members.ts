@@ -3,7 +3,7 @@ import { isShared } from "../../../domain/shared-filter.ts";
 import type { SessionId, StoredFilter } from "../../../ports/session-store.ts";
 import type { StoredShare } from "../../../ports/share-store.ts";
 import { checksumOf } from "../../checksum.ts";
-import { pagesOf } from "../pages.ts";
+import { pagesOf, rowsInsertedMax } from "../pages.ts";
 import type { Schema, SqlDatabase } from "../schema.ts";
 import { beginShare, type NamedShare } from "./share-restore.ts";
 import { fromShareRow, ofShare, toShareRow } from "./share-rows.ts";
@@ -28,13 +28,20 @@ export interface MemberChange {
  */
 const shareLocks = 256;
 
+/**
+ * Maximum number of filters that one statement looks up in SQLite, on the main thread: the look-up of a filter reads its members in other groups, and these
+ * may be thousands. A database server looks up a whole page, because each statement is a round trip for which the locks are held.
+ */
+const filtersInProcessMax = 32;
+
 /** Begins the shares that a session joins, if they do not exist, and removes those that it leaves and that have no member left. Its filters are written. */
 export async function changeMembers(at: InGroup, { sessionId, put, removed }: MemberChange): Promise<void> {
   const joined = put.filter(({ filter }) => isShared(filter));
   const left = removed.filter(isShared);
   await lockShares(at, [...joined.map(({ filter }) => filter), ...left]);
-  for (const page of pagesOf(joined)) await joinLocked(at, sessionId, page);
-  for (const page of pagesOf(left)) await leaveLocked(at, page);
+  const lengthMax = at.database.isShared ? rowsInsertedMax : filtersInProcessMax;
+  for (const page of pagesOf(joined, lengthMax)) await joinLocked(at, sessionId, page);
+  for (const page of pagesOf(left, lengthMax)) await leaveLocked(at, page);
 }
 
 /** Returns the share; begins it if its row is missing or damaged. Undefined if the share has no intact member. */
@@ -91,32 +98,28 @@ async function joinLocked(at: InGroup, sessionId: SessionId, put: readonly Store
 
 /** Which of the filters have other members, and which of their identifiers a share or one of its events has: such a share has lost its row, or the row is damaged. */
 async function findKnown(
-  { database, transaction }: InGroup,
+  { database, transaction, groupId }: InGroup,
   sessionId: SessionId,
   put: readonly StoredFilter[],
 ): Promise<ReadonlySet<string>> {
+  const filters = put.map(({ filter }) => filter);
+  const { rows: alone } = await findWithoutMember(database, { groupId, filters, besides: sessionId }).execute(
+    transaction,
+  );
+  const withoutOthers = new Set(alone.map(({ filter }) => filter));
   const ids = database.column(put.map(({ id }) => id));
-  const filters = database.column(put.map(({ filter }) => filter));
   const rows = await transaction
     .selectFrom("shares")
     .select("share_id as known")
     .where("share_id", "in", ids)
     .union(transaction.selectFrom("share_events").select("share_id as known").where("share_id", "in", ids))
-    .union(
-      transaction
-        .selectFrom("session_subscriptions")
-        .select("filter as known")
-        .where("filter", "in", filters)
-        .where(ofShare)
-        .where("session_id", "!=", sessionId),
-    )
     .execute();
-  return new Set(rows.map(({ known }) => known));
+  return new Set([...rows.map(({ known }) => known), ...filters.filter((filter) => !withoutOthers.has(filter))]);
 }
 
 /** Deletes the shares first: that waits for takes in progress, so that the last statement also deletes the events that the takes have given. */
 async function leaveLocked({ database, transaction, groupId }: InGroup, filters: readonly string[]): Promise<void> {
-  const { rows } = await findWithoutMember(database, groupId, filters).execute(transaction);
+  const { rows } = await findWithoutMember(database, { groupId, filters }).execute(transaction);
   if (rows.length === 0) return;
   const ended = await transaction
     .deleteFrom("shares")
@@ -128,16 +131,23 @@ async function leaveLocked({ database, transaction, groupId }: InGroup, filters:
   await transaction.deleteFrom("share_events").where("share_id", "in", ids).execute();
 }
 
+/** Filters of a group; `besides` is the session that does not count as a member. */
+interface FiltersInGroup {
+  readonly groupId: string;
+  readonly filters: readonly string[];
+  readonly besides?: SessionId;
+}
+
 /** Those of a group's filters that no session has. Begins with the given filters: a popular share has thousands of members, and a group thousands of shares. */
 export function findWithoutMember(
   { column }: Pick<SqlDatabase, "column">,
-  groupId: string,
-  filters: readonly string[],
+  { groupId, filters, besides }: FiltersInGroup,
 ) {
+  const isOther = besides === undefined ? sql`` : sql`and session_id != ${besides}`;
   return sql<Pick<StoredFilter, "filter">>`with given (name) as ${column(filters)}
     select name as filter from given where (
       select subscription_id from session_subscriptions
-      where filter = name and ${ofShare}
+      where filter = name and ${ofShare} ${isOther}
         and (select group_id from sessions where sessions.session_id = session_subscriptions.session_id) = ${groupId}
       limit 1) is null`;
 }
