@@ -56,6 +56,29 @@ describe("Semaphore", () => {
     expect(new Set(await Promise.all(left))).toEqual(new Set([undefined]));
   });
 
+  it("starts the task that waits longest at every fourth turn, however many newer ones come", async () => {
+    semaphore = new Semaphore(1, { isNewestFirst: true });
+    const all = ["a", "old 1", "old 2"].map((name) => enter(name));
+    const leaving = new AbortController();
+    const left = enter("left", leaving.signal);
+    all.push(enter("old 3"));
+    leaving.abort();
+    for (let number = 1; number <= 12; number += 1) {
+      all.push(enter(`new ${number}`));
+      await end(begun.at(-1) ?? "");
+    }
+    for (const name of ["old 3", "new 12", "new 8", "new 4"]) await end(name);
+    const inTurns = [
+      ["a", "new 1", "new 2", "new 3", "old 1"],
+      ["new 5", "new 6", "new 7", "old 2"],
+      ["new 9", "new 10", "new 11", "old 3"],
+      ["new 12", "new 8", "new 4"],
+    ];
+    expect(begun).toEqual(inTurns.flat());
+    expect(await Promise.all(all)).toHaveLength(16);
+    expect(await left).toBeUndefined();
+  });
+
   it("puts a returning caller behind those that wait", async () => {
     void ["a", "b", "c"].map((name) => enter(name));
     const again = enter("a").then(() => enter("again"));

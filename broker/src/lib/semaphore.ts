@@ -3,11 +3,14 @@ import { allowManyListeners, type CancelSignal } from "./cancellation.ts";
 /** Entries of tasks that no longer wait, before these are dropped. More of them may stay if as many tasks wait. */
 const stackSpare = 16;
 
+/** Of so many hand-overs, the last goes to the task that waits longest even if the newest is first: else one that is patient might wait without end. */
+const handOversPerOldest = 4;
+
 /** Starts a waiting task, or gives it up. */
 type Settle = (isMine: boolean) => void;
 
 export interface SemaphoreOptions {
-  /** Whether the task that came last is the next one, not the one that waits longest. */
+  /** Whether the task that came last is usually the next one, not the one that waits longest. Every fourth time it is the latter. */
   readonly isNewestFirst?: boolean;
 }
 
@@ -18,6 +21,7 @@ export class Semaphore {
   readonly #waiting = new Set<Settle>();
   /** If the newest is first: the waiting tasks in order, and some that no longer wait. */
   #stack: Settle[] = [];
+  #handOvers = 0;
 
   constructor(atOnce: number, { isNewestFirst = false }: SemaphoreOptions = {}) {
     this.#free = atOnce;
@@ -59,9 +63,15 @@ export class Semaphore {
 
   /** Hands the slot directly to a waiter, so that no newcomer can take it. */
   #giveBack(): void {
-    const next = this.#isNewestFirst ? this.#newest() : this.#waiting.values().next().value;
+    const next = this.#next();
     if (next === undefined) this.#free += 1;
     else next(true);
+  }
+
+  #next(): Settle | undefined {
+    this.#handOvers += 1;
+    if (this.#isNewestFirst && this.#handOvers % handOversPerOldest !== 0) return this.#newest();
+    return this.#waiting.values().next().value;
   }
 
   #newest(): Settle | undefined {
