@@ -52,7 +52,7 @@ export class SqliteSession implements DatabaseConnection {
   readonly #statements = new Map<string, CachedStatement>();
   #synchronous: Synchronous | undefined;
   #isOpen = true;
-  /** The longest statement since the last caller's turn began. */
+  /** The longest statement of the caller whose turn it is. */
   #longest = { ms: 0, endedAt: 0 };
 
   constructor(database: NativeDatabase, options: SqliteSessionOptions) {
@@ -67,21 +67,21 @@ export class SqliteSession implements DatabaseConnection {
   async acquire(synchronous: Synchronous, speed: Speed): Promise<this> {
     await this.#mutex.acquire(speed);
     try {
-      await this.#giveTurns();
       this.#setSynchronous(synchronous);
     } catch (error) {
-      this.#mutex.release();
+      this.release();
       throw error;
     }
     return this;
   }
 
+  /** Gives the turns before the next caller is chosen, so that a quick caller that comes in one of them need not wait for a slow one. */
   release(): void {
-    this.#mutex.release();
+    void this.#giveTurns().then(() => this.#mutex.release());
   }
 
   /**
-   * Gives the event loop a turn for each millisecond that the last caller's longest statement blocked it, usually a commit on a slow disk, for at most as long
+   * Gives the event loop a turn for each millisecond that the caller's longest statement blocked it, usually a commit on a slow disk, for at most as long
    * as the statement took. Node accepts one connection in each turn: with a turn for each commit, clients would give up before the broker accepts them.
    */
   async #giveTurns(): Promise<void> {
