@@ -19,7 +19,9 @@ export function mqttPlaceSchema(prefix: string) {
 export const stompMessageHeadersSchema = z
   .object({
     destination: text.describe("Topic of the event."),
-    "message-id": text.describe("Identifier of the event."),
+    "message-id": text.describe(
+      "Identifier of the event. Before STOMP 1.2 with an addition while another event with this `eventId` is unacknowledged.",
+    ),
     eventId: text.describe("Identifier of the event."),
     subscription: text.optional().describe("The `id` of the SUBSCRIBE, if it has one."),
     "subscription-id": text.describe("Identifier of the subscription in `/admin/listSubscription`."),

@@ -3,7 +3,7 @@ import { SetMap } from "../../lib/set-map.ts";
 
 /**
  * The events of one subscription that were sent to the client and not acknowledged, in the order of sending. Each has the name by which the client settles it.
- * Before STOMP 1.2 this is the eventId, which two events may have in common: the digest of a topic in it is short, and publishers choose the names of topics.
+ * Two events have one name only if they have one eventId and the client knows no other name for them: see `message-id` in profile.ts.
  */
 export class InFlight {
   readonly #names = new Map<Ticket, string>();
@@ -40,19 +40,19 @@ export class InFlight {
   }
 
   /**
-   * Removes the event with this name, or with `through` all events up to it. Of several events with the name this is the one sent first, but with `through` the
-   * one sent last: else events would stay in flight that the client never names. Returns the tickets in order; none if the event was already settled.
+   * Removes the event with this name, or with `through` all events up to it. Of several events with the name this is the one sent first: the client may not
+   * have processed what was sent after it. Returns the tickets in order; none if the event was already settled.
    */
   settle(name: string, reach: "one" | "through"): readonly Ticket[] {
-    const named = [...this.#tickets.get(name)];
-    const found = reach === "one" ? named.slice(0, 1) : this.#through(named.at(-1));
+    const [last] = this.#tickets.get(name);
+    if (last === undefined) return [];
+    const found = reach === "one" ? [last] : this.#through(last);
     for (const ticket of found) this.#forget(ticket);
     return found;
   }
 
-  #through(last: Ticket | undefined): readonly Ticket[] {
+  #through(last: Ticket): readonly Ticket[] {
     const found: Ticket[] = [];
-    if (last === undefined) return found;
     for (const ticket of this.#names.keys()) {
       found.push(ticket);
       if (ticket === last) break;

@@ -3,7 +3,7 @@
  * alone.
  */
 export interface Profile {
-  /** Value of `message-id` in a MESSAGE. With `subscription` it is the `id` of the SUBSCRIBE, and clients acknowledge by another header. */
+  /** Value of `message-id` in a MESSAGE. With `subscription` it is the `id` of the SUBSCRIBE, and before 1.2 clients acknowledge by the header `eventId`. */
   readonly messageId: "eventId" | "subscription";
   /** Whether an ERROR that concerns one frame ends the connection. An ERROR for bytes that are not a frame always does. */
   readonly closesOnRefusal: boolean;

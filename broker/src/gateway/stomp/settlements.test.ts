@@ -5,6 +5,7 @@ import { createDeferred } from "../../lib/deferred.ts";
 import { createSystemClock } from "../../lib/system/clock.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { HeldLedger } from "../testing/held-ledger.ts";
+import type { Profile } from "./profile.ts";
 import { type FrameFields, RawClient } from "./testing/raw-client.ts";
 import { StompWorld, type StompWorldOptions } from "./testing/stomp-world.ts";
 
@@ -172,8 +173,8 @@ it("accepts an ACK of an event that the chain removed, and delivers the new even
 });
 
 /** A client that gets three events of one transaction. Two of them have one eventId; also the positions of these two. */
-async function startWithTwins(version: "1.1" | "1.2", ack: string) {
-  const client = await RawClient.connect(await start(), version);
+async function startWithTwins(version: string, ack: string, profile: Partial<Profile> = {}) {
+  const client = await RawClient.connect(await start({ profile }), version);
   await subscribe(client, { ...durable, ack, destination: "topic/+", "prefetch-count": "3" });
   client.send("BEGIN", { transaction: "x" });
   for (const name of ["50622", "other", "83634"])
@@ -185,7 +186,7 @@ async function startWithTwins(version: "1.1" | "1.2", ack: string) {
   expect(messages[first]?.headers["eventId"]).toBe(messages[last]?.headers["eventId"]);
   const acknowledge = async (place: number): Promise<void> => {
     const { headers } = messages[place] ?? expect.fail("no such event");
-    const name = { "message-id": headers["message-id"] ?? "", subscription: "s" };
+    const name = { "message-id": headers["message-id"] ?? "", eventId: headers["eventId"] ?? "", subscription: "s" };
     client.send("ACK", { ...(version === "1.2" ? { id: headers["ack"] ?? "" } : name), receipt: "ack" });
     await client.next("RECEIPT");
   };
@@ -204,33 +205,45 @@ async function startWithTwins(version: "1.1" | "1.2", ack: string) {
   return { bodies: messages.map(({ body }) => body), first, last, acknowledge, left };
 }
 
-it.each(["1.1", "1.2"] as const)(
-  "counts with ack:client over STOMP %s the ACK of the later of two events with one eventId for all before it",
-  async (version) => {
-    const { bodies, last, acknowledge, left } = await startWithTwins(version, "client");
-    await acknowledge(last);
-    expect(await left()).toEqual(bodies.slice(last + 1));
+it.each([
+  ["first", "1.0"],
+  ["first", "1.1"],
+  ["first", "1.2"],
+  ["last", "1.0"],
+  ["last", "1.1"],
+  ["last", "1.2"],
+] as const)(
+  "counts with ack:client the ACK of the %s of two events with one eventId for all before it, and no later one, over STOMP %s",
+  async (which, version) => {
+    const twins = await startWithTwins(version, "client");
+    await twins.acknowledge(twins[which]);
+    expect(await twins.left()).toEqual(twins.bodies.slice(twins[which] + 1));
   },
 );
 
-it("counts with ack:client over STOMP 1.2 the ACK of the earlier of two events with one eventId for no later one", async () => {
-  const { bodies, first, acknowledge, left } = await startWithTwins("1.2", "client");
-  await acknowledge(first);
-  expect(await left()).toEqual(bodies.slice(first + 1));
-});
+it.each(["1.1", "1.2"])(
+  "counts each ACK of two events with one eventId for its own event over STOMP %s",
+  async (version) => {
+    const { bodies, last, acknowledge, left } = await startWithTwins(version, "client-individual");
+    await acknowledge(last);
+    await acknowledge(last);
+    expect(await left()).toEqual(bodies.filter((_, place) => place !== last));
+  },
+);
 
-it("counts each ACK of two events with one eventId for its own event over STOMP 1.2", async () => {
-  const { bodies, last, acknowledge, left } = await startWithTwins("1.2", "client-individual");
-  await acknowledge(last);
-  await acknowledge(last);
-  expect(await left()).toEqual(bodies.filter((_, place) => place !== last));
-});
-
-it("counts ACKs of two events with one eventId in the order of sending over STOMP 1.1", async () => {
-  const { bodies, first, last, acknowledge, left } = await startWithTwins("1.1", "client-individual");
+it("counts ACKs by the eventId of two events in the order of sending if message-id names the subscription", async () => {
+  const { bodies, first, last, acknowledge, left } = await startWithTwins("1.1", "client-individual", {
+    messageId: "subscription",
+  });
   await acknowledge(last);
   await acknowledge(last);
   expect(await left()).toEqual(bodies.filter((_, place) => place !== first && place !== last));
+});
+
+it("counts with ack:client an ACK by the eventId of two events for no event after the first if message-id names the subscription", async () => {
+  const { bodies, first, acknowledge, left } = await startWithTwins("1.1", "client", { messageId: "subscription" });
+  await acknowledge(first);
+  expect(await left()).toEqual(bodies.slice(first + 1));
 });
 
 it("lets a connection subscribe again after a suspension if the profile keeps the connection open", async () => {

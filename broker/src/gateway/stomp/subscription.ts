@@ -83,7 +83,8 @@ export class Subscription implements Peer {
   deliver(delivery: Delivery): void {
     const { extensionPrefix: prefix, outbox, version, ackMode } = this.parts;
     const { event, ticket } = delivery;
-    const headers = toMessageHeaders(delivery, { prefix, delivery: this.#toHeaders(delivery) });
+    const name = this.#toName(delivery);
+    const headers = toMessageHeaders(delivery, { prefix, delivery: this.#toHeaders(delivery, name) });
     const { buffer, byteOffset, byteLength } = event.content;
     const body = Buffer.from(buffer, byteOffset, byteLength);
     const bytes = encodeFrame({ command: "MESSAGE", headers, body }, version);
@@ -91,7 +92,7 @@ export class Subscription implements Peer {
       outbox.write(bytes, () => this.#session?.acknowledge(ticket));
       return;
     }
-    if (ticket !== undefined) this.#inFlight.give(this.#toName(delivery), ticket);
+    if (ticket !== undefined) this.#inFlight.give(name, ticket);
     outbox.write(bytes);
   }
 
@@ -167,19 +168,23 @@ export class Subscription implements Peer {
     return this.parts.ackMode === "client" ? "through" : "one";
   }
 
-  /** The name by which the client settles the event. Two events may have one eventId, but only 1.2 leaves the name to the broker. */
+  /**
+   * The name by which the client settles the event. Two events may have one eventId: the digest of a topic in it is short, and publishers choose the names of
+   * topics. Before 1.2 the name is the eventId where it can be, since clients see it as `message-id`.
+   */
   #toName({ eventId, ticket }: Delivery): string {
-    return this.parts.version === "1.2" ? `${eventId}~${ticket}` : eventId;
+    const { version, profile } = this.parts;
+    const isTaken = profile.messageId === "eventId" && this.#inFlight.has(eventId);
+    return version === "1.2" || isTaken ? `${eventId}~${ticket}` : eventId;
   }
 
-  #toHeaders(delivery: Delivery): Headers {
-    const { eventId, ticket } = delivery;
+  #toHeaders({ eventId, ticket }: Delivery, name: string): Headers {
     const { id, key, number, version, profile, ackMode } = this.parts;
+    const ownId = version === "1.2" ? eventId : name; // 1.2 settles by `ack`
     const headers: (readonly [string, string])[] = [];
     if (id !== undefined) headers.push(["subscription", id]);
-    headers.push(["message-id", profile.messageId === "subscription" ? (id ?? key) : eventId]);
-    if (version === "1.2" && ticket !== undefined && ackMode !== "auto")
-      headers.push(["ack", toAckId(number, this.#toName(delivery))]);
+    headers.push(["message-id", profile.messageId === "subscription" ? (id ?? key) : ownId]);
+    if (version === "1.2" && ticket !== undefined && ackMode !== "auto") headers.push(["ack", toAckId(number, name)]);
     headers.push(["subscription-id", key]);
     return headers;
   }
