@@ -22,6 +22,11 @@ export class Answers {
     this.#onLeft = onLeft;
   }
 
+  /** Whether answers wait. */
+  get areAwaited(): boolean {
+    return this.#places.length > 0;
+  }
+
   /** Bytes that the waiting answers keep. */
   get bytes(): number {
     return this.#bytes;

@@ -103,7 +103,7 @@ export class Connection {
   }
 
   get isBusy(): boolean {
-    return this.#intake.isBusy;
+    return this.#intake.isBusy || this.#opened?.dialogue.owesAnswers === true;
   }
 
   endByStop(): void {

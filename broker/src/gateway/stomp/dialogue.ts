@@ -59,6 +59,11 @@ export class Dialogue {
     });
   }
 
+  /** Whether it still has to answer frames. */
+  get owesAnswers(): boolean {
+    return this.#answers.areAwaited;
+  }
+
   /** Received bytes that the dialogue keeps. */
   get keptBytes(): number {
     return (

@@ -91,7 +91,10 @@ it("counts connections over TCP and WebSocket together", async () => {
   await RawClient.connect(world.port);
 });
 
-it("counts a connection that its client has closed until its COMMIT ends", async () => {
+it.each([
+  ["SEND is answered", "SEND\ndestination:t\n\n\0"],
+  ["COMMIT ends", "BEGIN\ntransaction:x\n\n\0SEND\ndestination:t\ntransaction:x\n\n\0COMMIT\ntransaction:x\n\n\0"],
+])("counts a connection that its client has closed until its %s", async (_, frames) => {
   const ledger = new HeldLedger();
   const reads: (() => number)[] = [];
   const watchConnections = (read: () => number): void => void reads.push(read);
@@ -99,8 +102,7 @@ it("counts a connection that its client has closed until its COMMIT ends", async
   await world.broker.open({ topic: "t", groupId: undefined });
   const { webSocket } = await openWebSocket(await startWebSockets(world));
   ledger.hold();
-  const begun = "CONNECT\naccept-version:1.2\n\n\0BEGIN\ntransaction:x\n\n\0SEND\ndestination:t\ntransaction:x\n\n\0";
-  webSocket.send(`${begun}COMMIT\ntransaction:x\n\n\0`);
+  webSocket.send(`CONNECT\naccept-version:1.2\n\n\0${frames}`);
   await ledger.reached;
   webSocket.close();
   await once(webSocket, "close");

@@ -9,7 +9,7 @@ import { createSocketSlices } from "./socket-slices.ts";
 
 /** One connection. Its constructor begins to serve it. */
 export interface Connected {
-  /** Whether it still handles what its client has sent. */
+  /** Whether it still handles or answers what its client has sent. */
   readonly isBusy: boolean;
   /** Tells the client that the broker stops, if the protocol can say so, and closes. */
   endByStop(): void;
