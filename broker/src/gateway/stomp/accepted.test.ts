@@ -123,6 +123,29 @@ it("sends no event of a subscription whose RECEIPT comes while DISCONNECT waits"
   expect(last).toEqual(["sent", "subscribed", "bye"]);
 });
 
+it("sends no event after a DISCONNECT without receipt that waits for an earlier answer", async () => {
+  const ledger = new HeldLedger();
+  world = await StompWorld.start({ change: ledger.change });
+  const { port } = world;
+  const publisher = await RawClient.connect(port);
+  for (const topic of ["t", "other"]) await publish(publisher, topic);
+  const [client, watcher] = [await subscribe(port), await RawClient.connect(port)];
+  watcher.send("SUBSCRIBE", { id: "s", destination: "t", receipt: "r" });
+  await watcher.next("RECEIPT");
+  ledger.hold("other");
+  client.send("SEND", { destination: "other" });
+  client.send("DISCONNECT");
+  await ledger.reached;
+  publisher.send("BEGIN", { transaction: "x", receipt: "r" }); // Its answer shows that the broker has read the DISCONNECT.
+  await publisher.next("RECEIPT");
+  publisher.send("SEND", { destination: "t" }, "late");
+  expect((await watcher.next("MESSAGE")).body).toBe("late");
+  ledger.release();
+  await client.closed;
+  expect(client.frames.map(({ command }) => command)).toEqual(["CONNECTED", "RECEIPT"]);
+  expect((await (await subscribe(port)).next("MESSAGE")).body).toBe("late");
+});
+
 async function publish(publisher: RawClient, destination: string, body = ""): Promise<void> {
   publisher.send("SEND", { destination, receipt: "r" }, body);
   await publisher.next("RECEIPT");

@@ -195,6 +195,7 @@ export class Dialogue {
   /** The RECEIPT says that the client's ACKs count: only then may it resume its subscriptions at another node, which reads their places from the store. */
   #disconnect(receipt: string | undefined): void {
     this.#isLeaving = true;
+    this.#subscriptions.pauseAll(); // earlier answers may be late, and the client may not wait for them
     const answer = this.#answers.expect(receipt);
     const leave = (): void => {
       this.#confirm(receipt);

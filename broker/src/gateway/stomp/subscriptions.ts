@@ -105,9 +105,13 @@ export class Subscriptions {
     for (const subscription of this.#open.values()) subscription.wake();
   }
 
+  /** Call it when the client reads no further events. */
+  pauseAll(): void {
+    for (const subscription of this.#open.values()) subscription.pause();
+  }
+
   /** As {@link detachAll}, once the client has read what it was sent. Until then, another connection may take its subscriptions over. */
   async detachAllInTurn(): Promise<void> {
-    for (const subscription of this.#open.values()) subscription.pause();
     await this.#parts.outbox.settled();
     await this.detachAll();
   }

@@ -4,13 +4,16 @@ import type { Ledger } from "../../ports/ledger.ts";
 /** Makes a ledger accept no transaction while it is held. */
 export class HeldLedger {
   #gate: Deferred<void> | undefined;
+  #topic: string | undefined;
   #reached = createDeferred<void>();
 
   /** The `change` option of a {@link ConnectionWorld}. */
   readonly change = (ledger: Ledger): void => {
     const append = ledger.append.bind(ledger);
     ledger.append = async (...order) => {
-      if (this.#gate !== undefined) {
+      const [batches] = order;
+      const isMeant = this.#topic === undefined || batches.some(({ topic }) => topic === this.#topic);
+      if (this.#gate !== undefined && isMeant) {
         this.#reached.resolve();
         await this.#gate.promise;
       }
@@ -23,7 +26,9 @@ export class HeldLedger {
     return this.#reached.promise;
   }
 
-  hold(): void {
+  /** Holds only transactions with events of `topic`, if it is given. */
+  hold(topic?: string): void {
+    this.#topic = topic;
     this.#gate = createDeferred();
     this.#reached = createDeferred();
   }
