@@ -49,7 +49,7 @@ function statesOf({ topic }: Target): readonly State[] {
 
 /** One frame of each kind that a client may send. */
 function framesOf({ topic, eventId }: Target): readonly ClientFrame[] {
-  const settled = { id: `1-${eventId}`, "message-id": eventId, subscription: "s", receipt: "5" };
+  const settled = { id: `1-${eventId}~1`, "message-id": eventId, subscription: "s", receipt: "5" };
   return [
     { command: "SEND", headers: { destination: "mutated", "svc-a": "b:c\n", receipt: "1" }, body: "text" },
     { command: "SEND", headers: { destination: "mutated", "content-length": "3", transaction: "t" }, body: "a\0b" },
