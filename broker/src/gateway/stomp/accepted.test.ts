@@ -123,7 +123,10 @@ it("sends no event of a subscription whose RECEIPT comes while DISCONNECT waits"
   expect(last).toEqual(["sent", "subscribed", "bye"]);
 });
 
-it("sends no event after a DISCONNECT without receipt that waits for an earlier answer", async () => {
+it.each<[string, (client: RawClient) => void]>([
+  ["a DISCONNECT without receipt", (client) => client.send("DISCONNECT")],
+  ["the client's end of its side", (client) => client.finish()],
+])("sends no event after %s that waits for an earlier answer", async (_, finish) => {
   const ledger = new HeldLedger();
   world = await StompWorld.start({ change: ledger.change });
   const { port } = world;
@@ -134,9 +137,9 @@ it("sends no event after a DISCONNECT without receipt that waits for an earlier 
   await watcher.next("RECEIPT");
   ledger.hold("other");
   client.send("SEND", { destination: "other" });
-  client.send("DISCONNECT");
+  finish(client);
   await ledger.reached;
-  publisher.send("BEGIN", { transaction: "x", receipt: "r" }); // Its answer shows that the broker has read the DISCONNECT.
+  publisher.send("BEGIN", { transaction: "x", receipt: "r" }); // Its answer shows that the broker has read the end.
   await publisher.next("RECEIPT");
   publisher.send("SEND", { destination: "t" }, "late");
   expect((await watcher.next("MESSAGE")).body).toBe("late");

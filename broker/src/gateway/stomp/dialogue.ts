@@ -94,6 +94,7 @@ export class Dialogue {
   /** Call it when the client sends no more. Once its answers are sent, the connection ends. */
   leave(): void {
     this.#isLeaving = true;
+    this.#subscriptions.pauseAll(); // the client may be gone: nobody would read an event that the system takes
     this.#answers.expect()(() => this.#parts.leave());
   }
 
