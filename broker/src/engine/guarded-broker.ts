@@ -214,12 +214,12 @@ export class GuardedBroker implements Broker {
     access.admit(caller);
     const { groupId } = call;
     const parse = parseOwnFilter;
-    // The session checks them too, but this check comes first: it hides from others whether the group and the event where the tail begins exist.
-    await checkEach(call.filters, { caller, slices }, (topic) => {
-      access.authorize(caller, "subscribe", { groupId, topic, parse });
-    });
-    const uncount = access.countConnection(caller);
+    const uncount = access.countConnection(caller); // Before the checks, which may wait: until then, its tails would have no limit.
     try {
+      // The session checks them too, but this check comes first: it hides from others whether the group and the event where the tail begins exist.
+      await checkEach(call.filters, { caller, slices }, (topic) => {
+        access.authorize(caller, "subscribe", { groupId, topic, parse });
+      });
       return await tails.open(caller, call, peer);
     } catch (error) {
       uncount(); // the client may use the connection for other calls

@@ -150,6 +150,29 @@ it("does not count a tail that is refused", async () => {
   calls.admit(caller());
 });
 
+it("counts a tail already while its rights are checked", async () => {
+  const { calls } = engine.running;
+  const request = {
+    groupId: undefined,
+    filters: ["a", "b"],
+    after: undefined,
+    lastEventId: undefined,
+    onConnected: () => {},
+  };
+  const soon = engine.clock.soon.bind(engine.clock);
+  const turns: (() => void)[] = [];
+  engine.clock.soon = (action) => void turns.push(action); // no turn comes
+  const monotonic = engine.clock.monotonic.bind(engine.clock);
+  let read = 0;
+  engine.clock.monotonic = () => monotonic() + (read += 10); // each check uses up a slice
+  const first = calls.tail(caller(), request, new RecordingPeer());
+  const second = calls.tail(caller(), request, new RecordingPeer());
+  await expect(second).rejects.toThrow(refusal);
+  engine.clock.soon = soon;
+  for (const turn of turns) turn();
+  await Promise.all([first, engine.clock.settle()]);
+});
+
 it("counts a tail until its connection ends", async () => {
   const { calls } = engine.running;
   const request = {
