@@ -1,5 +1,4 @@
 import { readFileSync, renameSync, statSync } from "node:fs";
-import { setImmediate as turn } from "node:timers/promises";
 import { type Kysely, sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { temporaryFile } from "../../temporary-file.contract.ts";
@@ -81,39 +80,6 @@ describe("the SQLite session", () => {
     await session.close();
   });
 
-  it("gives the event loop turns after a statement that blocked it for long, so that Node accepts more than one connection", async () => {
-    const session = await blockedSession();
-    let turns = 0;
-    let isNext = false;
-    const count = (): void => {
-      turns += 1;
-      if (!isNext) setImmediate(count);
-    };
-    setImmediate(count);
-    session.release();
-    await session.acquire("FULL", "slow");
-    isNext = true;
-    expect(turns).toBeGreaterThan(1);
-    session.release();
-    await session.close();
-  });
-
-  it("a quick caller that comes while the event loop has its turns is before a slow one that waits", async () => {
-    const session = await blockedSession();
-    const seen: string[] = [];
-    const run = async (speed: "quick" | "slow"): Promise<void> => {
-      await session.acquire("FULL", speed);
-      seen.push(speed);
-      session.release();
-    };
-    const slow = run("slow");
-    const quick = turn().then(async () => run("quick"));
-    session.release();
-    await Promise.all([slow, quick]);
-    expect(seen).toEqual(["quick", "slow"]);
-    await session.close();
-  });
-
   it("close waits for all callers that came before", async () => {
     const native = await openNative(temporaryFile());
     const session = new SqliteSession(native, { description: "", onFault: () => {}, keepsLog: () => false });
@@ -132,20 +98,6 @@ describe("the SQLite session", () => {
     await expect(synchronousOf(database.relaxed)).rejects.toThrow("not open");
   });
 });
-
-/** A session whose caller has run a statement that blocked the event loop for 50 ms. */
-async function blockedSession(): Promise<SqliteSession> {
-  const native = await openNative(temporaryFile());
-  native.function("block", (ms, result) => {
-    const until = performance.now() + Number(ms);
-    while (performance.now() < until);
-    return result;
-  });
-  const session = new SqliteSession(native, { description: "", onFault: () => {}, keepsLog: () => false });
-  await session.acquire("FULL", "slow");
-  await session.executeQuery({ sql: "select block(50, 0)", parameters: [] });
-  return session;
-}
 
 async function synchronousOf(on: Kysely<Schema>): Promise<number | undefined> {
   const { rows } = await sql<{ synchronous: number }>`pragma synchronous`.execute(on);

@@ -1,4 +1,3 @@
-import { setImmediate as turn } from "node:timers/promises";
 import type { DatabaseConnection, QueryResult } from "kysely";
 import { createLoopSlices } from "../../../lib/system/loop-slices.ts";
 import { isNumberTooLarge, toStoreError } from "./errors.ts";
@@ -52,8 +51,6 @@ export class SqliteSession implements DatabaseConnection {
   readonly #statements = new Map<string, CachedStatement>();
   #synchronous: Synchronous | undefined;
   #isOpen = true;
-  /** The longest statement of the caller whose turn it is. */
-  #longest = { ms: 0, endedAt: 0 };
 
   constructor(database: NativeDatabase, options: SqliteSessionOptions) {
     this.#database = database;
@@ -69,25 +66,14 @@ export class SqliteSession implements DatabaseConnection {
     try {
       this.#setSynchronous(synchronous);
     } catch (error) {
-      this.release();
+      this.#mutex.release();
       throw error;
     }
     return this;
   }
 
-  /** Gives the turns before the next caller is chosen, so that a quick caller that comes in one of them need not wait for a slow one. */
   release(): void {
-    void this.#giveTurns().then(() => this.#mutex.release());
-  }
-
-  /**
-   * Gives the event loop a turn for each millisecond that the caller's longest statement blocked it, usually a commit on a slow disk, for at most as long
-   * as the statement took. Node accepts one connection in each turn: with a turn for each commit, clients would give up before the broker accepts them.
-   */
-  async #giveTurns(): Promise<void> {
-    const { ms, endedAt } = this.#longest;
-    this.#longest = { ms: 0, endedAt: 0 };
-    for (let left = ms; left >= 1 && performance.now() - endedAt < ms; left -= 1) await turn();
+    this.#mutex.release();
   }
 
   /** Runs one statement, synchronously on the event loop's thread: without slices, a caller of many statements would block the loop. */
@@ -209,16 +195,12 @@ export class SqliteSession implements DatabaseConnection {
   }
 
   #wrapped<Result>(action: () => Result): Result {
-    const begunAt = performance.now();
     try {
       return action();
     } catch (error) {
       const failure = toStoreError(error, this.#options.description);
       if (failure instanceof StoreError && lastingFaults.has(failure.fault)) this.#options.onFault(failure);
       throw failure;
-    } finally {
-      const endedAt = performance.now();
-      if (endedAt - begunAt > this.#longest.ms) this.#longest = { ms: endedAt - begunAt, endedAt };
     }
   }
 }
