@@ -1,5 +1,4 @@
 import type { ReceivedEvent } from "@stele/client";
-import { useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useMemo } from "react";
 import { Link } from "wouter";
 import { brokerUrl, formatKey } from "../broker/addresses.ts";
@@ -15,15 +14,12 @@ const everything = { topic: "#", after: "OFFSET_FIRST", filter: undefined, group
 
 /** First steps for an empty broker: commands to publish and to tail. Once the first event arrives, it replaces them. */
 export function Greeting(): ReactNode {
-  const queries = useQueryClient();
   const tail = useLiveTail(everything);
   const { events, status } = tail;
   const first = events.at(0)?.event;
   useEffect(() => {
-    if (first === undefined) return;
-    tail.stop(); // It would collect all events that follow.
-    void queries.cancelQueries({ queryKey: ["empty"] }); // A late answer would take the first event from the page.
-  }, [queries, tail, first]);
+    if (first !== undefined) tail.stop(); // It would collect all events that follow.
+  }, [tail, first]);
   return (
     <section className="card greeting" aria-label="First steps">
       <h2>{first === undefined ? "Nothing was published yet" : "The first event has arrived"}</h2>
