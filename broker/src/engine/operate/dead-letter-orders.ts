@@ -159,7 +159,7 @@ export class DeadLetterOrders {
         await this.#recordFailed(letter, { reserved, reason: outcome.reason });
         if (outcome.status === "gone" || outcome.retryAfterMs !== undefined) break;
       } catch (error) {
-        // Return a result: the answer and the audit log list what was delivered.
+        // An error would hide from the caller and the audit log which events were delivered. So this order ends with a result.
         if (events === 0) throw error;
         const { subscriptionId, eventId } = letter;
         logger.warn("the order to deliver dead letters again ended early", { subscriptionId, eventId, error });
