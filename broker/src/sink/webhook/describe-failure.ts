@@ -17,3 +17,9 @@ export function describeFailure(error: Error): string {
   const text = error instanceof errors.SocketError ? answerTexts[error.message] : undefined;
   return text ?? describeNetworkFailure(error);
 }
+
+/** Whether the receiver closed the connection before it answered. */
+export function isClosedUnanswered(error: Error): boolean {
+  if (error instanceof errors.SocketError) return !Object.hasOwn(answerTexts, error.message);
+  return "code" in error && (error.code === "ECONNRESET" || error.code === "EPIPE");
+}

@@ -11,6 +11,7 @@ import {
   type Lease,
   type Usage,
 } from "./connections/connection-pool.ts";
+import { isClosedUnanswered } from "./describe-failure.ts";
 import { Exchange, type ExchangeEnd } from "./exchange.ts";
 
 export interface ReceiverCallerOptions extends ConnectionLimits {
@@ -32,6 +33,12 @@ export interface Call extends ConnectionRequest {
 export interface Message {
   readonly headers: Record<string, string>;
   readonly body: Buffer | null;
+}
+
+/** A request that has its message. */
+interface Sending {
+  readonly request: ReturnType<typeof toRequest>;
+  readonly timeoutMs: number;
 }
 
 export interface CallSignals {
@@ -95,7 +102,7 @@ export class ReceiverCaller {
       // Making the message of a batch may take 10 ms, and hundreds of connections may be free in one turn of the event loop.
       const pause = this.#slices.pause();
       if (pause !== undefined) await pause;
-      const end = this.#endBefore(signals) ?? (await this.#exchange(call, lease, signals));
+      const end = this.#endBefore(signals) ?? (await this.#send(call, lease, signals));
       usage = usageOf(end, signal);
       return end;
     } finally {
@@ -122,11 +129,26 @@ export class ReceiverCaller {
     await closed;
   }
 
-  async #exchange(call: Call, lease: Lease, { signal, mayStart }: CallSignals): Promise<ExchangeEnd> {
-    const request = toRequest(call); // First, because it may throw.
+  /**
+   * Sends the request. Sends it once more, on a new connection, if the receiver closes a connection that an earlier request had opened: the receiver may have
+   * closed it while it was idle, without announcing that in its last answer, and then never saw the request.
+   */
+  async #send(call: Call, lease: Lease, signals: CallSignals): Promise<ExchangeEnd> {
+    const sending = { request: toRequest(call), timeoutMs: call.timeoutMs };
+    const wasOpen = lease.connection.isOpen;
+    const end = await this.#exchange(sending, lease, signals);
+    const isStale = wasOpen && end.kind === "broken" && isClosedUnanswered(end.error);
+    return isStale && this.#endBefore(signals) === undefined ? this.#exchange(sending, lease, signals) : end;
+  }
+
+  async #exchange(
+    { request, timeoutMs }: Sending,
+    lease: Lease,
+    { signal, mayStart }: CallSignals,
+  ): Promise<ExchangeEnd> {
     const exchange = new Exchange({ bodyBytesMax: answerBytesMax, mayStart });
-    const cancelTimer = this.#clock.after(call.timeoutMs, () => {
-      exchange.cancel(new AttemptError(`the deadline of ${call.timeoutMs} ms passed`));
+    const cancelTimer = this.#clock.after(timeoutMs, () => {
+      exchange.cancel(new AttemptError(`the deadline of ${timeoutMs} ms passed`));
     });
     const onAbort = (): void => exchange.cancel(cancelled);
     allowManyListeners(signal); // One signal may be shared by all attempts of the node.

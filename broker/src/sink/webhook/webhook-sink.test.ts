@@ -1,15 +1,25 @@
+import type { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import { createDeferred } from "../../lib/deferred.ts";
 import type { AttemptOutcome } from "../../ports/sink.ts";
 import { signMessage } from "../../lib/webhook-signature.ts";
 import { ManualClock } from "./testing/manual-clock.ts";
 import { notificationTo } from "./testing/notification.ts";
-import { startReceiver } from "./testing/receiver.ts";
+import { startReceiver, startTcpReceiver } from "./testing/receiver.ts";
 import { attemptAt, makeSink, unaborted } from "./testing/sink.ts";
 
 const id = "2cf24dba-59-1124";
 const notResponse = refused("the body is not a JSON-RPC response");
+const closed = "the connection was closed before the answer was whole";
 const cancelled = { status: "failed", reason: "the broker cancelled the attempt" };
+
+/** Answers the first request of a connection, and calls `onNext` when the next one comes. */
+function answerOnce(socket: Socket, onNext: () => void): void {
+  socket.once("data", () => {
+    socket.write("HTTP/1.1 204 No Content\r\n\r\n");
+    socket.once("data", onNext);
+  });
+}
 
 describe("a request", () => {
   test("is a POST of JSON with the Standard Webhooks headers", async () => {
@@ -51,6 +61,37 @@ describe("a request", () => {
     expect(receiver.requests).toHaveLength(5);
     // A second one, because undici returns an answered connection one turn of the event loop later.
     expect(receiver.connectionCount()).toBeLessThanOrEqual(2);
+  });
+
+  test("is sent again at once, on a new connection, if the receiver closes the connection of an earlier request without an answer", async () => {
+    await using receiver = await startTcpReceiver((socket) => answerOnce(socket, () => socket.end()));
+    const sink = makeSink();
+    const notification = notificationTo({ url: receiver.url });
+    for (let round = 0; round < 2; round += 1)
+      expect(await sink.attempt(notification, unaborted)).toEqual({ status: "accepted" });
+    expect(receiver.connectionCount()).toBe(2);
+  });
+
+  test("is not sent again on a new connection once its worker stops", async () => {
+    const stopping = new AbortController();
+    await using receiver = await startTcpReceiver((socket) =>
+      answerOnce(socket, () => {
+        stopping.abort();
+        socket.end();
+      }),
+    );
+    const sink = makeSink();
+    const notification = notificationTo({ url: receiver.url });
+    await sink.attempt(notification, unaborted);
+    const outcome = await sink.attempt(notification, unaborted, { stopping: stopping.signal });
+    expect(outcome).toEqual({ status: "failed", reason: closed });
+    expect(receiver.connectionCount()).toBe(1);
+  });
+
+  test("is not sent again if the receiver closes a new connection without an answer", async () => {
+    await using receiver = await startTcpReceiver((socket) => void socket.once("data", () => socket.end()));
+    expect(await attemptAt(receiver.url)).toEqual({ status: "failed", reason: closed });
+    expect(receiver.connectionCount()).toBe(1);
   });
 
   test("waits for a connection when its receiver has reached its limit", async () => {
