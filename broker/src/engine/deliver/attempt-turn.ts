@@ -13,7 +13,8 @@ export interface TurnRequest {
 
 /**
  * The turn of a worker's next attempt. The worker waits for it before it takes an event from its feed: tens of thousands of workers may wait for one
- * receiver, and this wait needs a tenth of the memory of an attempt that waits for its connection.
+ * receiver, and this wait needs a tenth of the memory of an attempt that waits for its connection. During the wait, the feed may drop the event to save
+ * memory. Then the worker keeps its turn while it reads the event again: if it waited for another turn, it could lose the event again, and so on forever.
  */
 export class AttemptTurn {
   #slot: AttemptSlot | undefined;

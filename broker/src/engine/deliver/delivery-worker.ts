@@ -158,12 +158,11 @@ export class DeliveryWorker {
     while (await this.#hasNext()) {
       // Thousands of workers may have the same event: they must not all begin to call in this turn of the event loop.
       await this.#options.slices.pause();
-      const entering = this.#lanes === undefined ? this.#enter() : undefined;
-      if (entering !== undefined) await entering;
+      if (this.#lanes === undefined && !this.#turn.hasCome) await this.#enter();
       const event = this.#stopping.aborted ? undefined : this.feed.peek();
-      if (event === undefined) this.#turn.leave();
-      else if (!(await this.#begin(this.#take(event)))) break;
+      if (event !== undefined && !(await this.#begin(this.#take(event)))) break;
     }
+    this.#turn.leave();
     await this.#lanes?.end();
     this.#options.troubles.clear(this.#task.subscription.id);
     if (this.#hasGivenUp) this.#options.onGivenUp(this.#task.subscription.id, this);
@@ -375,12 +374,13 @@ export class DeliveryWorker {
     this.#progress.fail(held, { isNews, minGrowthMs: this.#options.limits.giveUpAfterMs / failingSaves });
   }
 
-  /** Waits for the next event; false when the worker stops. If the store fails, reads again: the feed has not moved. */
+  /** Waits for the next event; false when the worker stops. If the store fails, reads again. Keeps its turn while it reads, see {@link AttemptTurn}. */
   async #hasNext(): Promise<boolean> {
     for (let failures = 0; !this.#stopping.aborted; ) {
       if (this.feed.peek() !== undefined) return true;
+      if (this.feed.isCaughtUp) this.#turn.leave();
       try {
-        await this.feed.more(this.#stopping);
+        await (this.feed.isCaughtUp ? this.feed.woken(this.#stopping) : this.feed.catchUp(this.#stopping));
       } catch (error) {
         failures += 1;
         await this.#onUnread(error, failures);
