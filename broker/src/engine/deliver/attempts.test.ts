@@ -153,3 +153,15 @@ it("deliver waits whole milliseconds, which the store keeps, even if the receive
   expect(await delivery).toEqual({ status: "accepted" });
   expect(waits).toEqual([60_000, 60_000]);
 });
+
+it("deliver does not give up at the first failure because another topic's answer delayed the first attempt for long", async () => {
+  const { sink, clock, parts } = createComponents();
+  sink.receive("http://receiver/", () =>
+    sink.attempts.length === 1 ? { status: "failed", reason: "500" } : { status: "accepted" },
+  );
+  const limits = { ...defaultEngineLimits, giveUpAfterMs: 60_000 };
+  const leftMs = (): number => (sink.attempts.length === 0 ? hour : 0);
+  const delivery = deliver({ ...parts, limits }, notification, { stopping: unaborted, aborting: unaborted, leftMs });
+  await clock.advance(hour + 60_000);
+  expect(await delivery).toEqual({ status: "accepted" });
+});

@@ -88,7 +88,8 @@ export async function deliver(
   while (!stopping.aborted) {
     const leftMs = signals.leftMs?.() ?? 0;
     if (leftMs > 0) {
-      waitedMs += await wait(leftMs);
+      const leftWaitedMs = await wait(leftMs);
+      if (attempts > 0) waitedMs += leftWaitedMs; // Before the first attempt, this event has not failed.
       signals.onFailing?.({ attempts, waitedMs });
       // Attempt now, even if the receiver has asked another topic to wait meanwhile: else one topic could block the others for ever.
       if (stopping.aborted) break;
