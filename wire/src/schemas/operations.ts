@@ -79,6 +79,7 @@ const publish = {
       "extensionsTooLong",
       "extensionKeyInvalid",
       "indexDamaged",
+      "eventUnavailable",
       "overQuota",
       ...transactionErrors,
     ],

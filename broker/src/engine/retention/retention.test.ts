@@ -1,3 +1,4 @@
+import { operations } from "@stele/wire";
 import { afterEach, expect, test } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { endOfBlock, positionZero } from "../../domain/position.ts";
@@ -7,6 +8,7 @@ import { noMetrics } from "../../ports/metrics.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { EventBound } from "../operate/calls.ts";
 import { testCaller } from "../testing/as-caller.ts";
+import { keyedCall, refusal, sendKeyed } from "../testing/keyed-publish.ts";
 import type { ScrubReport } from "../integrity/scrubber.ts";
 import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
 
@@ -281,6 +283,19 @@ test("a stop does not wait for a chain that hangs during a comparison", async ()
   while (asked.length === 0) await own.clock.advance(1_000);
   await own.stop();
   engine = undefined;
+});
+
+test("if the endpoint has pruned the event of a publish key, a repeat gets 200209, which the documents list for publish", async () => {
+  const { engine: own } = await startOld();
+  const call = keyedCall("k", "text", { topic });
+  const { eventId } = await sendKeyed(own, call);
+  await passTime(own, 2 * retentionMs);
+  const find = own.chain.find.bind(own.chain);
+  own.chain.find = (block) => withoutEntries(find(block), block === Number(eventId.split("-")[2]));
+  await expect(sendKeyed(own, call)).rejects.toEqual(refusal("eventUnavailable"));
+  expect(operations.publish.errors).toContain("eventUnavailable");
+  own.chain.find = find;
+  expect(await sendKeyed(own, call)).toMatchObject({ eventId });
 });
 
 test("refuses events of the chain that differ from the indexed ones", async () => {
