@@ -92,7 +92,7 @@ export {
 export { type AsyncApiSettings, createAsyncApi } from "./schemas/asyncapi/asyncapi.ts";
 export type { AsyncServer } from "./schemas/asyncapi/servers.ts";
 export { type DocumentOptions, toOpenApi } from "./schemas/openapi.ts";
-export { rpcBrokerFailureCode, toOpenRpc } from "./schemas/openrpc.ts";
+export { rpcBrokerFailureCode, rpcOwnErrors, toOpenRpc } from "./schemas/openrpc.ts";
 export {
   idempotencyKeyHeader,
   integerParameters,

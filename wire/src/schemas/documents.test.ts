@@ -106,8 +106,19 @@ describe("the OpenRPC document", () => {
     expect(params).toEqual(Object.keys(operations[name].params.shape));
     for (const param of method.params) expect(param.schema).toMatchObject({ description: param.description });
     expect(method.result).toMatchObject({ name: `${name}Result`, schema: {} });
-    expect(method.errors).toMatchObject([{ code: -32001 }]);
-    expect(method.errors[0].data.length).toBe(operations[name].errors.length);
+    const catalogued = method.errors.flatMap(({ data }: { data: readonly { code: number }[] }) => data);
+    expect(catalogued.length).toBe(operations[name].errors.length);
+  });
+
+  it.each(operationNames)("lists malformed parameters and unknown errors of %s under JSON-RPC's own codes", (name) => {
+    const method = openRpc.methods.find((candidate: { name: string }) => candidate.name === name);
+    const [refused, ...own] = method.errors;
+    expect(refused.code).toBe(-32001);
+    expect(refused.data).not.toContainEqual(expect.objectContaining({ code: 200_001 }));
+    expect(own).toMatchObject([
+      { code: -32602, message: "Invalid params", data: [{ code: 200_001 }] },
+      { code: -32603, message: "Internal error", data: [{ code: 200_000 }] },
+    ]);
   });
 
   it.each(operationNames)("allows null for each optional parameter of %s", (name) => {

@@ -1,11 +1,17 @@
 import * as z from "zod";
-import { errorCatalogue } from "../errors/catalogue.ts";
+import { type ErrorName, errorCatalogue } from "../errors/catalogue.ts";
 import { listProperties, toJsonSchema } from "./json-schema.ts";
 import type { DocumentOptions } from "./openapi.ts";
 import { type Operation, operationNames, operations } from "./operations.ts";
 
-/** The JSON-RPC error code of every failure that is in the catalogue. */
+/** The JSON-RPC error code of every failure that is in the catalogue, except {@link rpcOwnErrors}. */
 export const rpcBrokerFailureCode = -32001;
+
+/** The failures of the catalogue for which JSON-RPC 2.0 has an error of its own (section 5.1). */
+export const rpcOwnErrors = {
+  parameterInvalid: { code: -32602, message: "Invalid params" },
+  unknown: { code: -32603, message: "Internal error" },
+} as const satisfies Partial<Record<ErrorName, unknown>>;
 
 const booleanText = z.enum(["true", "false"]);
 
@@ -33,16 +39,22 @@ function toMethod(name: (typeof operationNames)[number]) {
       schema: toJsonSchema(schema),
     })),
     result: { name: `${name}Result`, schema: toJsonSchema(result) },
-    errors: [toFailures(operation)],
+    errors: toErrors(operation),
   };
 }
 
-// OpenRPC allows each code once, and all catalogue errors share one; `data.code` tells them apart.
-function toFailures(operation: Operation) {
-  const rows = operation.errors.map((name) => errorCatalogue[name]).toSorted((left, right) => left.code - right.code);
-  return {
-    code: rpcBrokerFailureCode,
-    message: "the broker refused the call; data.code says why",
-    data: rows.map(({ code, message }) => ({ code, message })),
-  };
+// OpenRPC allows each code once, and most catalogue errors share one; `data.code` tells them apart.
+function toErrors({ errors }: Operation) {
+  const refusals = errors.filter((name) => !Object.hasOwn(rpcOwnErrors, name));
+  const message = "the broker refused the call; data.code says why";
+  return [
+    { code: rpcBrokerFailureCode, message, data: toRows(refusals) },
+    { ...rpcOwnErrors.parameterInvalid, data: toRows(["parameterInvalid"]) },
+    { ...rpcOwnErrors.unknown, data: toRows(["unknown"]) },
+  ];
+}
+
+function toRows(names: readonly ErrorName[]) {
+  const rows = names.map((name) => errorCatalogue[name]).toSorted((left, right) => left.code - right.code);
+  return rows.map(({ code, message }) => ({ code, message }));
 }

@@ -1,3 +1,4 @@
+import { rpcOwnErrors } from "@stele/wire";
 import { isJsonObject } from "../decode-text.ts";
 
 /** Identifier of a request (JSON-RPC 2.0, section 4). */
@@ -33,8 +34,8 @@ export const rpcErrors = {
   parseError: { code: -32700, message: "Parse error" },
   invalidRequest: { code: -32600, message: "Invalid Request" },
   methodNotFound: { code: -32601, message: "Method not found" },
-  invalidParams: { code: -32602, message: "Invalid params" },
-  internalError: { code: -32603, message: "Internal error" },
+  invalidParams: rpcOwnErrors.parameterInvalid,
+  internalError: rpcOwnErrors.unknown,
 } as const;
 
 export type RpcErrorName = keyof typeof rpcErrors;
