@@ -23,7 +23,7 @@ export function orDefaultGroup(text: string | undefined, defaultId: GroupId): st
 export function parseGroupId(text: string): GroupId {
   if (!/^[\x21-\x7e]+$/.test(text) || text.length > groupIdCharactersMax) {
     throw new BrokerError("groupInvalid", {
-      details: `${quote(text)} is not 1 to ${groupIdCharactersMax} printable characters`,
+      details: `${quote(text)} is not 1 to ${groupIdCharactersMax} printable ASCII characters without a space`,
     });
   }
   return text as GroupId; // Checked above.
