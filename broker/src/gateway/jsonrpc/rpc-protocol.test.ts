@@ -74,7 +74,7 @@ describe("JSON-RPC 2.0, section 4.2, parameters", () => {
     ["missing", "open", {}, /"topic" is missing/],
     ["missing by position", "publish", ["a"], /"content" is missing/],
     ["no params at all", "open", undefined, /"topic" is missing/],
-    ["null where required", "open", { topic: null }, /"topic"/],
+    ["null where required", "open", { topic: null }, /"topic" is missing/],
     ["a number for text", "open", { topic: 1 }, /"topic".*string/],
     ["a number for groupId", "open", { topic: "a", groupId: 1 }, /"groupId".*string/],
     ["text for a number", "list", { pageIndex: "0" }, /"pageIndex".*number/],

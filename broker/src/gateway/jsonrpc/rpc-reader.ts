@@ -81,6 +81,6 @@ function checkTypes(named: Readonly<Record<string, unknown>>, operation: Operati
   if (issue === undefined) return;
   const [name] = issue.path;
   const value = typeof name === "string" && Object.hasOwn(named, name) ? named[name] : undefined;
-  if (value === undefined) throw parameterError(`"${String(name)}" is missing`);
+  if (value === undefined || value === null) throw parameterError(`"${String(name)}" is missing`);
   throw parameterError(`"${issue.path.join(".")}": ${issue.message}`);
 }
