@@ -97,6 +97,17 @@ describe("the console", () => {
   });
 
   it.each([
+    ["weak, as a proxy that compresses makes it", (etag: string) => `W/${etag}`],
+    ["one of several", (etag: string) => `"other" , ${etag}`],
+    ["any", () => "*"],
+  ])("sends no file whose tag the browser has: %s", async (_, toHeader) => {
+    await using server = await serve({}, { console: files });
+    const { etag = "" } = (await ask(server.url, "/console/")).headers;
+    const answer = await ask(server.url, "/console/", { "if-none-match": toHeader(etag) });
+    expect(answer).toMatchObject({ status: 304, body: "" });
+  });
+
+  it.each([
     ["gzip, deflate, br", true],
     ["gzip;q=0.5", true],
     ["gzip;q=0", false],

@@ -24,13 +24,22 @@ export function sendFile(request: FastifyRequest, reply: FastifyReply, sent: Sen
     etag: file.etag,
     "cache-control": isHashed ? "public, max-age=31536000, immutable" : "no-cache",
   });
-  if (request.headers["if-none-match"] === file.etag) return reply.status(304).send();
+  if (isKept(request.headers["if-none-match"], file)) return reply.status(304).send();
   reply.header("content-type", file.type);
   if (file.gzip === undefined) return reply.send(file.bytes);
   addVary(reply, "accept-encoding");
   return acceptsGzip(request.headers["accept-encoding"])
     ? reply.header("content-encoding", "gzip").send(file.gzip)
     : reply.send(file.bytes);
+}
+
+/**
+ * Whether an `If-None-Match` names the file's tag (RFC 9110, section 13.1.2). The comparison is weak: a proxy that compresses the file makes the tag that the
+ * browser gets weak.
+ */
+function isKept(header: string | undefined, { etag }: ConsoleFile): boolean {
+  const tags = (header ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""));
+  return tags.includes(etag) || tags.includes("*");
 }
 
 /** Whether an `Accept-Encoding` names `gzip`, with or without a quality, as browsers and proxies write it. Another header, such as `*`, gets the plain file. */
