@@ -39,6 +39,15 @@ describe("the OpenAPI document", () => {
     expect(post.parameters).toEqual(name === "publish" ? get.parameters.slice(-2) : undefined);
   });
 
+  it("says that answers to CloudEvents have other statuses, and which headers an answer may have", () => {
+    expect(openApi.info.description).toContain("CloudEvents");
+    for (const { get } of operationNames.map((name) => openApi.paths[restPathOf(name)])) {
+      expect(Object.keys(get.responses[200].headers)).toEqual(
+        expect.arrayContaining(["stele-error-retry", "retry-after"]),
+      );
+    }
+  });
+
   it("bounds tuples by their length: generators of clients fail on `items: false`", () => {
     expect(findMembers(openApi, "prefixItems").length).toBeGreaterThan(0);
     expect(findMembers(openApi, "items")).not.toContain(false);

@@ -44,7 +44,7 @@ export function toOpenApi(options: DocumentOptions) {
       title: "Stele",
       version: options.version,
       description:
-        "Event broker: topics, publishing and subscriptions. Every operation under /rest answers with HTTP status 200; a failure is a BrokerException. A caller that is not allowed to call, such as a foreign web page, gets 403 with error 100703.",
+        "Event broker: topics, publishing and subscriptions. Every operation under /rest answers with HTTP status 200; a failure is a BrokerException. Only a publish of CloudEvents, see docs/rest.md, gets the status of its outcome. A caller that is not allowed to call, such as a foreign web page, gets 403 with error 100703.",
     },
     servers: [{ url: options.basePath === "" ? "/" : options.basePath }],
     paths: {
@@ -160,6 +160,10 @@ function toAnswer(result: z.ZodType, name: string) {
       "stele-error-retry": {
         description: "With a BrokerException: whether the same call can succeed later.",
         schema: { type: "string", enum: ["true", "false"] },
+      },
+      "retry-after": {
+        description: "With a BrokerException: seconds after which the same call can succeed, if the broker knows.",
+        schema: { type: "string", pattern: "^[0-9]+$" },
       },
       ...(name === "subscribe" && { [secretHeader]: madeSecret }),
     },
