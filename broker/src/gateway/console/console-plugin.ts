@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import type { Broker } from "../../engine/broker.ts";
-import { toPath } from "../shared/base-path.ts";
+import { findQuery } from "../shared/find-query.ts";
 import { type ConsoleFile, type ConsoleFiles, indexFile, toEtag } from "./console-files.ts";
 import { consolePath, docsPath } from "../shared/console-path.ts";
 import type { LogIn } from "./log-in/log-in.ts";
@@ -59,8 +59,8 @@ export function registerConsole(app: FastifyInstance, options: ConsoleOptions): 
   if (logIns.length > 0) registerLogInRoutes(app, { broker, logIns, basePath, styles });
   const headers = { ...pageHeaders, "content-security-policy": toContentPolicy(chainNodes) };
   app.get(consolePath, (request, reply) => {
-    const query = (request.raw.url ?? "").slice(toPath(request.raw.url ?? "").length);
-    return reply.headers(headers).redirect(`${basePath}${consolePath}/${query}`);
+    const query = findQuery(request.raw.url ?? "");
+    return reply.headers(headers).redirect(`${basePath}${consolePath}/${query === "" ? "" : `?${query}`}`);
   });
   app.get<{ Params: { "*": string } }>(`${consolePath}/*`, (request, reply) => {
     const path = request.params["*"];

@@ -7,6 +7,7 @@ import type { Logger } from "../../lib/logger.ts";
 import { ConnectionCallers } from "../callers/connection-callers.ts";
 import type { MemoryBudget } from "../in-flight/memory-budget.ts";
 import { webSocketChunkBytes, webSocketChunksMax, webSocketFragmentsMax, webSocketPartBytes } from "../limits.ts";
+import { toPath } from "../shared/base-path.ts";
 import { probeAfterMs } from "../shared/connection/limits.ts";
 import { UnfinishedInput } from "../shared/connection/memory.ts";
 import type { UpgradeRoute } from "../shared/connection/upgrade.ts";
@@ -111,7 +112,7 @@ export class WebSockets {
   #isOffered(request: IncomingMessage): boolean {
     const { method, url = "", headers } = request;
     if (headers.upgrade?.toLowerCase() !== "websocket" || hasBody(request)) return false;
-    const path = url.replace(/\?.*$/s, "");
+    const path = toPath(url);
     return method === "GET" && this.#options.routes.some((route) => path === `${this.#options.basePath}${route.path}`);
   }
 
