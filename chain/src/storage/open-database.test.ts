@@ -41,6 +41,21 @@ it("openDatabase opens a file whose creation a power loss cut short, and rolls t
   }
 });
 
+it.skipIf(process.platform === "win32")(
+  "openDatabase creates a file and a log that only their owner may read",
+  async () => {
+    const file = join(folder, "chain.sqlite");
+    const { database, close } = await openDatabase(file, new NativeCalls());
+    try {
+      database.exec("CREATE TABLE rows (content BLOB)");
+      const modes = [file, `${file}-wal`, `${file}-shm`].map((path) => statSync(path).mode & 0o777);
+      expect(modes).toEqual([0o600, 0o600, 0o600]);
+    } finally {
+      close();
+    }
+  },
+);
+
 /** Counts the native calls. */
 class CountedCalls extends NativeCalls {
   count = 0;

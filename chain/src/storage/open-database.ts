@@ -1,4 +1,4 @@
-import { type Stats, statSync } from "node:fs";
+import { closeSync, existsSync, openSync, type Stats, statSync } from "node:fs";
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import { ChainFileError } from "../chain-file-error.ts";
 import { BUSY_TIME_MS_MAX, LOG_BYTES_MAX } from "../limits.ts";
@@ -27,6 +27,7 @@ export async function openDatabase(file: string, calls: NativeCalls): Promise<Ow
   const lock = isInMemory(file) ? undefined : await openLocked(file, calls);
   let guard: DatabaseSyncInstance | undefined;
   try {
+    if (!isInMemory(file)) createPrivately(file);
     guard = await openGuard(file, calls);
     const statements = [
       `PRAGMA busy_timeout = ${BUSY_TIME_MS_MAX};`,
@@ -55,6 +56,19 @@ export async function openForReading(file: string, calls: NativeCalls): Promise<
 
 export function isInMemory(file: string): boolean {
   return file === ":memory:";
+}
+
+/**
+ * Creates the file, if it is missing, so that only its owner may read it: it has every event. SQLite gives the log the same permissions. Never opens an existing
+ * file: closing it again would end all locks that SQLite has on it in this process (POSIX).
+ */
+function createPrivately(file: string): void {
+  if (existsSync(file)) return;
+  try {
+    closeSync(openSync(file, "wx", 0o600));
+  } catch (cause) {
+    throw explainOpening(file, cause);
+  }
 }
 
 async function openLocked(file: string, calls: NativeCalls): Promise<DatabaseSyncInstance> {
