@@ -178,7 +178,7 @@ describe("backups and restores of a data folder", () => {
     const before = readdirSync(path("stopped"));
     const { code, stderr } = await runBroker({ dataDir: path("stopped") });
     expect(code).toBe(1);
-    expect(stderr).toMatch(/is a backup, which a start would change: restore it/);
+    expect(stderr).toMatch(/is a backup, and must not change: restore it/);
     expect(readdirSync(path("stopped")).filter((name) => name !== "lock")).toEqual(before);
   });
 

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { auditCommand } from "./audit.ts";
 import { createApiKeys } from "./access.ts";
-import { requireFolder } from "./folder.ts";
+import { refuseBackup, requireFolder } from "./folder.ts";
 import { isClustered } from "../config/derived.ts";
 import { isActionFlag } from "../config/flags.ts";
 import { loadConfig } from "../config/load-config.ts";
@@ -142,6 +142,7 @@ async function onKeys<Result>(
     if (createsFolder) makeFolderSync(resolve(config.dataDir));
     else requireFolder(config);
     refuseLinks(resolve(config.dataDir));
+    refuseBackup(resolve(config.dataDir));
   }
   const createsFile = file !== undefined && !existsSync(file);
   const keys = await createApiKeys(config, { logger: silentLogger });

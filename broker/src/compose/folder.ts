@@ -1,5 +1,5 @@
 import { existsSync, statSync } from "node:fs";
-import { basename, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { headFileOf, readHeadFile } from "@stele/chain";
 import { manifestFile } from "../backup/manifest.ts";
 import { deleteRestored } from "../backup/restore-backup.ts";
@@ -68,6 +68,14 @@ export function requireFolder(config: Config): string {
   throw new Error(`${folder} does not exist: name the broker's data folder by ${flagName("dataDir")}.`);
 }
 
+/** @throws Error if the folder is a backup: if one of its files changes, `stele restore` refuses all of it. */
+export function refuseBackup(folder: string): void {
+  if (!existsSync(join(folder, manifestFile))) return;
+  throw new Error(
+    `${folder} is a backup, and must not change: restore it to a new folder by \`stele restore\`. ${nothingChanged}`,
+  );
+}
+
 /**
  * Refuses a folder that is a backup, that an interrupted restore left, or that has a damaged log of the chain. Also refuses a folder whose files show that its
  * chain, a key or its store is lost. The start would create the lost file again: a new chain replaces the old one, and a new key owns nothing. Changes nothing.
@@ -78,7 +86,7 @@ export async function checkDataFolder(
   config: Config,
   { logger = silentLogger, needsData = false }: FolderCheckOptions = {},
 ): Promise<FolderFacts> {
-  if (existsSync(folder.path(manifestFile))) throw new Error(isBackup(folder));
+  refuseBackup(folder.path("."));
   if (isRestoreUnfinished(folder.path("."))) throw new Error(isHalfRestored(folder));
   if (isStoreUsed(config) && sizeOf(storeFile(folder)) === 0 && sizeOf(`${storeFile(folder)}-wal`) > 0) {
     throw new Error(withoutStore(folder));
@@ -226,10 +234,6 @@ function withoutGroupKey(folder: DataFolder, { id }: GroupConfig): string {
 function withoutData(file: string): string {
   const remedy = `Give the command the settings that the broker is started with, such as ${flagName("dataDir")}.`;
   return `${file} is missing or empty: a broker with these settings has not run in that folder. ${remedy} ${nothingChanged}`;
-}
-
-function isBackup(folder: DataFolder): string {
-  return `${folder.path(".")} is a backup, which a start would change: restore it to a new folder by \`stele restore\`. ${nothingChanged}`;
 }
 
 function isHalfRestored(folder: DataFolder): string {

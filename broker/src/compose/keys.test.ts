@@ -1,4 +1,14 @@
-import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -60,6 +70,22 @@ it.each<[typeof runKeys, ...string[]]>([
   expect(outcome).toMatchObject({ exitCode: 1, problem: expect.stringContaining(`${missing} does not exist`) });
   expect(existsSync(missing)).toBe(false);
 });
+
+it.each<[typeof runKeys, ...string[]]>([
+  [runKeys, "create", "--principal", "shop", "--role", "admin"],
+  [runKeys, "list"],
+  [runRoles, "set", "reader", "[]"],
+])(
+  "refuses a backup, and changes no file of it: it could not be restored any more (%o %s)",
+  async (command, ...argv) => {
+    await run(runKeys, "create", "--principal", "shop", "--role", "admin");
+    writeFileSync(join(folder, "backup.json"), "{}");
+    const before = readFileSync(join(folder, "keys.sqlite"));
+    const problem = expect.stringContaining(`${folder} is a backup, and must not change`);
+    expect(await run(command, ...argv)).toMatchObject({ exitCode: 1, output: "", problem });
+    expect(readFileSync(join(folder, "keys.sqlite"))).toEqual(before);
+  },
+);
 
 it.each([
   ["key", runKeys],
