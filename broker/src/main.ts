@@ -1,12 +1,10 @@
 #!/usr/bin/env node
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { isRestored } from "./backup/restored.ts";
 import { toBanner } from "./banner.ts";
 import type { RunningServer } from "./compose/start-server.ts";
 import type { BackupCommand } from "./compose/backup.ts";
 import { type LoadOutcome, loadConfig } from "./config/load-config.ts";
-import type { Config } from "./config/settings.ts";
 import type { Logger } from "./lib/logger.ts";
 import { toPrintable } from "./lib/printable.ts";
 import { withProgress } from "./lib/progress.ts";
@@ -126,24 +124,15 @@ async function run(argv: readonly string[]): Promise<void> {
   }
 }
 
-/** Pauses the deliveries of a restored folder: its broker calls no receiver until an operator allows it. */
-function silenceRestored(config: Config, logger: Logger): Config {
-  if (!isRestored(config.dataDir)) return config;
-  const remedy = "inspect it; `stele activate` lets it deliver from its next start on";
-  logger.warn("data folder restored from a backup: deliveries are paused", { dataDir: config.dataDir, remedy });
-  return { ...config, deliveries: "paused" };
-}
-
 function refuse(problems: readonly string[]): void {
   process.stderr.write(`${problems.join("\n")}\n`);
   process.exitCode = exitCodes.refused;
 }
 
-async function serve({ config: given, secrets, secretFile }: LoadedConfig): Promise<void> {
+async function serve({ config, secrets, secretFile }: LoadedConfig): Promise<void> {
   tuneCollector();
   stayAlive();
-  const logger = createLogger({ level: given.logLevel, format: given.logFormat });
-  const config = silenceRestored(given, logger);
+  const logger = createLogger({ level: config.logLevel, format: config.logFormat });
   const signal = endOnSignals(logger);
   try {
     if (secretFile !== undefined) checkSecretFile(secretFile, logger);
@@ -151,7 +140,7 @@ async function serve({ config: given, secrets, secretFile }: LoadedConfig): Prom
     const server = await startServer(config, { logger, secrets, signal });
     void stopOnFailure(server, logger);
     logger.info("broker started", { url: server.url, dataDir: server.dataDir, version });
-    standardError.write(toBanner({ ...server, groups: server.health() }, config));
+    standardError.write(toBanner({ ...server, groups: server.health() }, server.config));
     await aborted(signal);
     await server.stop();
   } catch (error) {

@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -95,6 +95,15 @@ it("a broker fails, and names the remedy, when the file of keys is damaged while
   expect((await failure).message).toMatch(/keys\.sqlite is damaged: restore it from a backup/);
   await expect(server?.stop()).rejects.toThrow();
   server = undefined;
+});
+
+it("a broker pauses deliveries if its data folder is a restored copy when it has locked the folder", async () => {
+  mkdirSync(join(folder, "data"));
+  writeFileSync(join(folder, "data", "restored.json"), "{}");
+  const { url, config } = await start([{ id: "1", endpoints: "embedded" }]);
+  expect(config.deliveries).toBe("paused");
+  const health = await (await fetch(`${url}/health/ready`)).json();
+  expect(health).toMatchObject({ groups: [{ warning: expect.stringContaining("paused") }] });
 });
 
 it("stop rejects with LostFileError if the data folder was moved, even if something else failed first", async () => {

@@ -1,7 +1,6 @@
 import { hostname, networkInterfaces } from "node:os";
 import type { EmbeddedChain } from "@stele/chain";
 import { cryptoInUse, keccak256 } from "@stele/eth/node";
-import { isRestored } from "../backup/restored.ts";
 import { checkCertificates } from "./certificates.ts";
 import { createKeyOptions } from "./access.ts";
 import { startAuditLog } from "./audit.ts";
@@ -13,6 +12,7 @@ import { toEngineLimits } from "./limits.ts";
 import { checkPlaces, closeAll, type ListenerAddress, listenAll } from "./listen.ts";
 import { createListeners, placesOf } from "./listeners.ts";
 import { checkBeforeEmptying, explainStart, startEmbedded } from "./own-chain.ts";
+import { pauseCopy } from "./restored-copy.ts";
 import { startWatches, watchFiles } from "./watches.ts";
 import { loadSecretKeys } from "./secrets.ts";
 import {
@@ -73,6 +73,8 @@ export interface RunningServer {
   health(): readonly GroupHealth[];
   /** Absolute path of the data folder. */
   readonly dataDir: string;
+  /** The given settings, but with paused deliveries if the data folder is a restored copy. */
+  readonly config: Config;
   /**
    * Resolves if a part fails without which the broker cannot run: for example, if the chain cannot write blocks. With a LostFileError if the chain's or the
    * store's file is no longer at its path, whatever failed first.
@@ -165,13 +167,14 @@ async function start(config: Config, context: StartContext): Promise<RunningServ
     listeners: addresses,
     health: () => broker.groupHealth(),
     dataDir: folder.path("."),
+    config: engine.config,
     failure: Promise.race([engine.failure, lost]).then((error) => lossOr(error, files)),
     stop,
   };
 }
 
 /** A started broker without listeners. */
-export interface RunningEngine {
+export interface RunningEngine extends Pick<RunningServer, "config"> {
   readonly broker: RunningBroker;
   readonly chain: EmbeddedChain | undefined;
   readonly metrics: MetricsRegistry;
@@ -191,12 +194,13 @@ export interface RunningEngine {
 
 /** Starts all parts except the listeners; `cleanup` stops them. @throws like startServer. */
 export async function startEngine(
-  config: Config,
-  { logger, secrets, signal, cleanup, needsData, isRestored: isCopy = isRestored(config.dataDir) }: StartContext,
+  given: Config,
+  { logger, secrets, signal, cleanup, needsData, isRestored }: StartContext,
 ): Promise<RunningEngine> {
   reportCrypto(logger);
-  const folder = openDataFolder(config.dataDir, logger);
+  const folder = openDataFolder(given.dataDir, logger);
   cleanup.add(() => folder.release(), "data folder");
+  const { config, isCopy } = pauseCopy(given, { folder, logger, isRestored });
   const groups = groupsOf(config);
   let isStarted = false;
   const hasFailed = (): boolean => !isStarted && signal?.aborted !== true;
@@ -235,9 +239,7 @@ export async function startEngine(
     maySign: !isCopy,
     publishing: config,
   });
-  warnIfPaused(config, logger);
-  const box = new SecretBox(loadSecretKeys(config, { folder, logger }));
-  const sealed = createSealedStore(store, { box, logger });
+  const sealed = createSealedStore(store, { box: new SecretBox(loadSecretKeys(config, { folder, logger })), logger });
   const processTrouble = await startWatches(config, { folder, clock, logger, metrics, cleanup });
   const auditLog = await startAuditLog(config, { clock, logger, cleanup });
   const shared = { metrics, logger, cluster, processTrouble, auditLog, tracing, onFailure: failure.resolve };
@@ -248,6 +250,7 @@ export async function startEngine(
   const started = broker.start().catch((error: unknown) => Promise.reject(explainStart(error, file)));
   await Promise.race([started, failure.promise.then(throwIt), untilEnded(signal)]);
   return {
+    config,
     broker,
     chain: embedded?.chain,
     metrics,
@@ -370,6 +373,7 @@ interface EngineDependencies {
 }
 
 async function createEngine(config: Config, parts: EngineDependencies): Promise<RunningBroker> {
+  warnIfPaused(config, parts.logger);
   const retentions = new Map(groupsOf(config).map(({ id, storeRetentionMs }) => [id, storeRetentionMs]));
   return createBroker({
     ...parts,
