@@ -18,14 +18,14 @@ const caller = {
 class World {
   readonly shared = { slices: new Slices(), runningMembers: new RunningMembers(), caller, bodyBytes: rpcWholeBytesMax };
 
-  start(size: number, bodyBytes = rpcWholeBytesMax) {
+  start(size: number, bodyBytes = rpcWholeBytesMax, own: Caller = caller) {
     const ends: (() => void)[] = [];
     const answer = (member: unknown, onAnswered: (response: unknown) => void) => {
       ends.push(() => onAnswered(member));
       return undefined;
     };
     const members: unknown[] = Array.from({ length: size }, (_, index) => index);
-    const answered = new BatchRun({ ...this.shared, bodyBytes, members, answer }).run();
+    const answered = new BatchRun({ ...this.shared, caller: own, bodyBytes, members, answer }).run();
     return { ends, answered, members };
   }
 }
@@ -56,6 +56,20 @@ it("frees each member of a batch when it starts the member", async () => {
   await settled([batch]);
   const kept = batch.members.flatMap((member) => member ?? []);
   expect(kept).toEqual(Array.from({ length: 1000 - rpcBatchRunningMax }, (_, index) => rpcBatchRunningMax + index));
+});
+
+it("frees the members that wait, and the responses, at once when the connection ends", async () => {
+  const left = new AbortController();
+  const batch = new World().start(1000, rpcWholeBytesMax + 1, { ...caller, signal: left.signal });
+  await settled([batch]);
+  batch.ends.shift()?.();
+  await settled([batch]);
+  left.abort();
+  expect(batch.members).toEqual([]);
+  const running = batch.ends.splice(0);
+  for (const end of running) end();
+  expect((await batch.answered).flatMap((response) => response ?? [])).toEqual(running.map((_, index) => index + 1));
+  expect(batch.ends).toEqual([]);
 });
 
 it("lets each batch run only its guaranteed number of members while too many members run", async () => {

@@ -15,7 +15,7 @@ export interface BatchRunOptions<Response> {
   readonly answer: (member: unknown, onAnswered: (response: Response) => void) => Promise<void> | undefined;
   readonly slices: Slices;
   readonly runningMembers: RunningMembers;
-  /** Once the caller is gone, no further member is started. */
+  /** Once the caller is gone, the run starts no further member and frees those that wait: no budget counts them from then on. */
   readonly caller: Caller;
 }
 
@@ -37,20 +37,34 @@ export class BatchRun<Response> {
     this.#options = options;
   }
 
+  /** Once the caller is gone, returns no more than the responses that came since. */
   async run(): Promise<readonly Response[]> {
+    const { signal } = this.#options.caller;
+    const free = (): void => this.#free();
+    signal.addEventListener("abort", free, { once: true });
+    await this.#startAll();
+    while (this.#running > 0) await this.#untilEnded();
+    signal.removeEventListener("abort", free);
+    if (this.#failures.length > 0) throw this.#failures[0];
+    return this.#responses;
+  }
+
+  async #startAll(): Promise<void> {
     const { members, slices, caller } = this.#options;
     const slice = new Slice(slices, caller);
     for (const index of members.keys()) {
       if (slice.isOver) await slice.next();
       while (!this.#hasRoom) await this.#untilEnded();
-      if (caller.signal.aborted) break;
+      if (caller.signal.aborted) return;
       const member = members[index];
       members[index] = undefined;
       this.#start(index, member);
     }
-    while (this.#running > 0) await this.#untilEnded();
-    if (this.#failures.length > 0) throw this.#failures[0];
-    return this.#responses;
+  }
+
+  #free(): void {
+    this.#options.members.length = 0;
+    this.#responses.length = 0;
   }
 
   get #hasRoom(): boolean {
