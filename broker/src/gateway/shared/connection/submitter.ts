@@ -84,10 +84,11 @@ export class Submitter {
       onSettled(outcome);
       resolve();
     };
+    const refuse = (error: unknown): void => settle({ status: "REFUSED", error });
     const submission = {
       calls,
-      submit: () => broker.submitAll(caller, calls, settle),
-      refuse: (error: unknown) => settle({ status: "REFUSED", error }),
+      submit: () => void broker.submitAll(caller, calls, settle).catch(refuse),
+      refuse,
     };
     this.#submission = submission;
     // Without the contents: an opening in progress outlasts the connection.
