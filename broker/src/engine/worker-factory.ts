@@ -11,10 +11,11 @@ import { DeliveryWorker, type DeliveryWorkerOptions } from "./deliver/delivery-w
 import type { WorkerFactory } from "./deliver/delivery-workers.ts";
 import { SharedEventsAhead } from "./deliver/events-ahead.ts";
 
-/** Maximum number of log lines about skipped events of one group in a burst; each second allows one more. */
-const skippedLinesMax = 20;
+/** Maximum number of log lines of one kind about the subscriptions of one group in a burst; each second allows one more. */
+const linesMax = 20;
 
-export interface WorkerFactoryOptions extends Omit<DeliveryWorkerOptions, "skippedLog" | "sharedEventsAhead"> {
+export interface WorkerFactoryOptions
+  extends Omit<DeliveryWorkerOptions, "skippedLog" | "unreadLog" | "sharedEventsAhead"> {
   readonly access: Pick<Access, "receiverOf" | "mayDeliver" | "callbackTurnOf" | "namesFor">;
   readonly feedPartsOf: (groupId: GroupId) => Omit<FeedOptions, keyof FeedRequest>;
   /** Origins for one worker: each has its own patience with the chain. */
@@ -27,10 +28,11 @@ export interface WorkerFactoryOptions extends Omit<DeliveryWorkerOptions, "skipp
 export function createWorkerFactory(options: WorkerFactoryOptions): WorkerFactory {
   const { access, feedPartsOf, findMember, troubles } = options;
   const sharedEventsAhead = new SharedEventsAhead();
-  const lines = { atOnce: skippedLinesMax, perSecond: 1 };
+  const lines = { atOnce: linesMax, perSecond: 1 };
   const partsOf = perKey((groupId: GroupId): DeliveryWorkerOptions => {
     const logger = options.logger.child({ groupId });
-    return { ...options, logger, sharedEventsAhead, skippedLog: new BoundedLog({ ...options, logger, lines }) };
+    const createLog = (): BoundedLog => new BoundedLog({ ...options, logger, lines });
+    return { ...options, logger, sharedEventsAhead, skippedLog: createLog(), unreadLog: createLog() };
   });
   return (subscription, ahead) => {
     const { id, groupId, filter, cursor, owner, delivery } = subscription;

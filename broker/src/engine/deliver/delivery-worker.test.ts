@@ -73,6 +73,7 @@ function startWorker(sink: RecordingSink) {
       troubles: new Troubles(),
       sharedEventsAhead: new SharedEventsAhead(),
       skippedLog: silentLogger,
+      unreadLog: silentLogger,
       progressWriter: new ProgressWriter(parts),
       onGivenUp: () => expect.unreachable("no attempt ends but those that are accepted"),
     },

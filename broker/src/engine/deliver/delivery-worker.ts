@@ -10,7 +10,6 @@ import type { CallbackTarget } from "../../ports/sink.ts";
 import type { Progress } from "../../ports/store.ts";
 import type { Feed } from "../dispatch/feed.ts";
 import type { EventIds } from "../event-ids.ts";
-import type { Troubles } from "../integrity/troubles.ts";
 import {
   type AttemptsOptions,
   type DeliveryResult,
@@ -28,18 +27,20 @@ import { endHeld, type HeldEvent } from "./held-event.ts";
 import { Lanes } from "./lanes.ts";
 import { loadOrigins } from "./load-origins.ts";
 import type { ProgressWriter } from "./progress-writer.ts";
+import { reportUnread, type UnreadReports } from "./report-unread.ts";
 import { requestBytesOf } from "./request-bytes.ts";
 import { EventsAhead, type SharedEventsAhead } from "./events-ahead.ts";
 import { SkippedEvents, type SkippedEventsOptions } from "./skipped-events.ts";
 import { toNotification, toTarget } from "./to-notification.ts";
 
 /** Options of all workers of a group, in one object: there may be tens of thousands of workers. */
-export interface DeliveryWorkerOptions extends AttemptsOptions, Pick<SkippedEventsOptions, "store" | "skippedLog"> {
+export interface DeliveryWorkerOptions
+  extends AttemptsOptions,
+    UnreadReports,
+    Pick<SkippedEventsOptions, "store" | "skippedLog"> {
   readonly progressWriter: ProgressWriter;
   readonly eventIds: EventIds;
   readonly sharedEventsAhead: SharedEventsAhead;
-  /** Notes each failure to read events or their origins. The feed, or the worker, clears it after a read that succeeds. */
-  readonly troubles: Troubles;
   /** Whether deliveries of this node are paused; false if left out. */
   readonly isPaused?: boolean | undefined;
   /** Shared by all workers of a node. */
@@ -391,10 +392,7 @@ export class DeliveryWorker {
 
   async #onUnread(error: unknown, failures: number): Promise<void> {
     this.#turn.leave();
-    const [{ troubles, logger }, { id, groupId }] = [this.#options, this.#task.subscription];
-    logger.error("events or their origins not read, trying again", { subscriptionId: id, error });
-    const reason = error instanceof Error ? error.message : String(error);
-    troubles.note(id, { groupId, reason: `its events or their origins cannot be read: ${reason}`, error });
+    reportUnread(this.#options, this.#task.subscription, error);
     await pauseAfter(this.#options, failures, this.#stopping);
   }
 }

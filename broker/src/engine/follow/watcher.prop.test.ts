@@ -258,6 +258,7 @@ class Node {
         ...this.#parts,
         failures: new ReceiverFailures(this.#parts.clock),
         skippedLog: silentLogger,
+        unreadLog: silentLogger,
         history: new AttemptHistory(),
         sharedEventsAhead: new SharedEventsAhead(),
         onGivenUp: () => expect.unreachable("every attempt is accepted"),
