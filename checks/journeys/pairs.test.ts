@@ -1,5 +1,6 @@
+import { randomUUID } from "node:crypto";
 import { connectAsync, type MqttClient } from "mqtt";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Context } from "../conformance/stomp/context.ts";
 import { type BrokerProcess, startBroker } from "../harness/broker-process.ts";
 import { Client } from "../harness/client.ts";
@@ -9,6 +10,8 @@ import { hasPostgres, titleOf } from "../harness/postgres.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { until } from "../harness/until.ts";
+import type { Headers } from "./stomp/journey.ts";
+import { RawClient } from "./stomp/raw-client.ts";
 
 /** An event as a consumer sees it; the content is in hexadecimal. */
 interface Seen {
@@ -46,11 +49,48 @@ it(title, async () => {
 });
 
 describe.runIf(hasPostgres)(titleOf("three nodes"), () => {
+  let cluster: Cluster;
+  beforeAll(async () => {
+    cluster = await Cluster.start({ env });
+  });
+  afterAll(() => cluster[Symbol.asyncDispose]());
+
   it(`between any two nodes, ${title}`, async () => {
-    await using cluster = await Cluster.start({ env });
     await checkPairs(cluster.nodes.map(({ broker }) => broker));
   });
+
+  // Runs last, because it kills a node.
+  it("a durable subscription of STOMP resumes on another node, even after kill -9", async () => {
+    const own = "moves";
+    const subscribeAt = (node: number, headers: Headers) => subscribeByStomp(cluster.nodes[node]?.broker, own, headers);
+    const durable = { id: "durable", ack: "client", "svc-subscriptionId": randomUUID() };
+    await cluster.client.open(own);
+    const first = await subscribeAt(0, durable);
+    await cluster.client.publish(own, "acknowledged");
+    first.ack(await first.next());
+    await first.disconnect();
+
+    await cluster.client.publish(own, "not acknowledged");
+    const second = await subscribeAt(1, durable);
+    expect((await second.next()).body).toBe("not acknowledged");
+    await cluster.nodes[1]?.kill();
+
+    const third = await subscribeAt(2, durable);
+    expect((await third.next()).body).toBe("not acknowledged");
+    await cluster.nodes[2]?.client.publish(own, "after kill -9");
+    expect((await third.next()).body).toBe("after kill -9");
+    await third.disconnect();
+  });
 });
+
+/** Connects to a node, and starts or resumes the subscription there. */
+async function subscribeByStomp(broker: BrokerProcess | undefined, filter: string, headers: Headers) {
+  if (broker === undefined) throw new Error("there is no such node");
+  const client = new RawClient(portOf(broker, "STOMP"), "1.2");
+  await client.connect();
+  await client.subscribe(filter, headers);
+  return client;
+}
 
 /** Checks that consumers of four protocols get the same events from publishers of four protocols. Spreads consumers and publishers over the brokers. */
 async function checkPairs(brokers: readonly BrokerProcess[]): Promise<void> {
