@@ -46,6 +46,7 @@ interface HttpOptions extends ListenerOptions {
   readonly console: ConsoleFiles | undefined;
   readonly docs: ConsoleFiles | undefined;
   readonly logIns: readonly LogIn[] | undefined;
+  readonly findWarnings: HttpServerOptions["findWarnings"];
   readonly routes: readonly UpgradeRoute[];
 }
 
@@ -63,14 +64,25 @@ export function createListeners(config: Config, options: ListenerOptions): reado
   const operators = adminPlaceOf(config);
   const logIns = createLogIns(config, options.logger);
   const pages = { console: findConsole(config, options.logger), docs: findDocs(config), logIns };
-  const http = { ...options, ...shared, budget, routes, ...pages };
-  return [
+  const findWarnings = () => findWarningsOf(listeners, logIns);
+  const http = { ...options, ...shared, budget, routes, ...pages, findWarnings };
+  const listeners: readonly PlacedListener[] = [
     { listener: createHttp(config, http, { upgrades: routes, ...audienceOf(config) }), place: httpPlaceOf(config) },
     ...(operators === undefined
       ? []
       : [{ listener: createHttp(config, http, { audience: "operators" }), place: operators }]),
     ...servers.flatMap(({ protocol, server }) => listenersOf(config, protocol, server)),
   ];
+  return listeners;
+}
+
+/** The warnings of login providers and of certificates. Two listeners for HTTP have one certificate. */
+function findWarningsOf(
+  listeners: readonly PlacedListener[],
+  logIns: readonly LogIn[] = [],
+): readonly (string | undefined)[] {
+  const ofCertificates = new Set(listeners.map(({ listener }) => listener.findWarning?.()));
+  return [...logIns.map(({ provider }) => provider.findWarning()), ...ofCertificates];
 }
 
 /** The listeners of a protocol over TCP and TLS, as far as the settings turn them on. */
@@ -146,6 +158,7 @@ function createHttp(
     docs: options.docs,
     consoleChainNodes: config.consoleChainNodes,
     logIns: options.logIns,
+    findWarnings: options.findWarnings,
     budget: options.budget,
     chain: config.chainEndpoint === "on" ? chain?.reader : undefined,
     version,

@@ -108,6 +108,8 @@ export interface HttpServerOptions {
   readonly consoleChainNodes?: readonly string[] | undefined;
   /** Ways to log in to the console besides keys; none if left out. */
   readonly logIns?: readonly LogIn[] | undefined;
+  /** See {@link AdminOptions.findWarnings}. */
+  readonly findWarnings?: AdminOptions["findWarnings"];
   /** The active listeners, for the health page and the AsyncAPI document. */
   readonly listeners?: AdminOptions["listeners"];
   /** Settings that the AsyncAPI document shows. */
@@ -172,6 +174,10 @@ export class HttpServer implements Listener {
     if (this.#certificate === undefined) return `${address}${this.#basePath}`;
     this.#certificate.watchFor(this.#tlsServer);
     return `${address.replace(/^http:/, "https:")}${this.#basePath}`;
+  }
+
+  findWarning(): string | undefined {
+    return this.#certificate?.findWarning();
   }
 
   /** Reloads the certificate, if there is one. */

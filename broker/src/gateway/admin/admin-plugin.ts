@@ -49,16 +49,12 @@ export interface AdminOptions {
   readonly audience?: Audience | undefined;
   /** The active listeners; the health page omits them if undefined. */
   readonly listeners?: (() => readonly ListenerAddress[]) | undefined;
-  /** Ways to log in to the console; none if left out. Readiness adds their warnings to those of the groups. */
-  readonly logIns?: readonly WarningLogIn[] | undefined;
+  /** Warnings of parts that the engine does not know, such as login providers and certificates. Readiness adds them to those of the groups. */
+  readonly findWarnings?: (() => readonly (string | undefined)[]) | undefined;
 }
 
 /** Whom a listener serves if it does not serve everybody. */
 export type Audience = "clients" | "operators";
-
-interface WarningLogIn {
-  readonly provider: { findWarning(): string | undefined };
-}
 
 interface ListenerAddress {
   readonly name: string;
@@ -171,12 +167,11 @@ function sendReadiness(reply: FastifyReply, { groupId, caller, ...options }: Rea
   }
 }
 
-/** Adds the warnings of login providers, which the engine does not know. */
 function withWarnings(
   groups: readonly GroupHealth[],
-  { logIns = [] }: Pick<AdminOptions, "logIns">,
+  { findWarnings }: Pick<AdminOptions, "findWarnings">,
 ): readonly GroupHealth[] {
-  const own = logIns.map(({ provider }) => provider.findWarning());
+  const own = findWarnings?.() ?? [];
   return groups.map((group) => ({ ...group, warning: joinTexts([group.warning, ...own]) }));
 }
 

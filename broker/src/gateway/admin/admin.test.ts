@@ -154,10 +154,9 @@ describe("health", () => {
     },
   );
 
-  it("ready adds the warning of a failing login provider to each group", async () => {
-    const logIns = [{ provider: { findWarning: () => undefined } }, { provider: { findWarning: () => "it is away" } }];
+  it("ready adds the warnings of parts that the engine does not know to each group", async () => {
     const groups = [ready, { ...ready, warning: "w" }];
-    await using server = await serve({ health: () => groups }, { logIns: logIns as never }); // No log-in begins here.
+    await using server = await serve({ health: () => groups }, { findWarnings: () => [undefined, "it is away"] });
     const response = await fetch(`${server.url}/health/ready`);
     const warned = [{ warning: "it is away" }, { warning: "w; it is away" }];
     expect(await response.json()).toMatchObject({ status: "ready", groups: warned });

@@ -15,6 +15,8 @@ export interface Listener {
    * and on a listener that never listened.
    */
   drain(delayMs?: number): Promise<void>;
+  /** What is wrong with the listener's certificate, and what to do; undefined if nothing is. Left out if the listener has no certificate. */
+  findWarning?(): string | undefined;
   /** Ends every connection that is left. Call it after `drain`. */
   close(): Promise<void>;
 }

@@ -1,5 +1,6 @@
 import { constants } from "node:crypto";
 import type { SecureContextOptions, Server } from "node:tls";
+import { joinTexts } from "../../../../lib/join-texts.ts";
 import type { Logger } from "../../../../lib/logger.ts";
 import { certificateReloadMs } from "../limits.ts";
 import { type Certificate, type CertificateFiles, readCertificate, type TlsProtocol } from "./certificate.ts";
@@ -81,9 +82,23 @@ export class RenewedCertificate {
     this.#warnOfExpiry();
   }
 
+  /** What is wrong with the files and what to do, for health; undefined if nothing is. */
+  findWarning(): string | undefined {
+    const { files, protocol } = this.#options;
+    const what = `the ${protocol} certificate ${files.certificateFile}`;
+    return joinTexts([
+      this.#problem && `${what} was not renewed, the previous one stays in use: ${this.#problem}`,
+      this.#hasExpired ? `${what} has expired, so clients refuse it: renew it` : undefined,
+    ]);
+  }
+
+  get #hasExpired(): boolean {
+    return this.#certificate.validTo.getTime() <= Date.now();
+  }
+
   #warnOfExpiry(): void {
     const { validTo } = this.#certificate;
-    if (validTo.getTime() > Date.now() || this.#expired === this.#certificate) return;
+    if (!this.#hasExpired || this.#expired === this.#certificate) return;
     this.#expired = this.#certificate;
     const { files, logger, protocol } = this.#options;
     logger.warn(`${protocol} certificate has expired; clients refuse it`, { file: files.certificateFile, validTo });

@@ -44,6 +44,10 @@ export class TlsListener implements Listener {
     return address;
   }
 
+  findWarning(): string | undefined {
+    return this.#certificate.findWarning();
+  }
+
   async drain(delayMs?: number): Promise<void> {
     this.#certificate.stop();
     await this.#sockets.drain(delayMs);
