@@ -218,7 +218,7 @@ describe("stele tail, pub and listen", () => {
     [["pub", "t", "--count", "2"], "need a content"],
     [["pub", "t", "{{no}}", "--template"], "{{no}}"],
     [["pub", "t", "x", "--count", "2", "--once", "key"], "names one event"],
-    [["pub", "t", "x", "--count", "0", "--template"], "--count is at least 1"],
+    [["pub", "t", "x", "--count", "0", "--template"], "a number from 1"],
     [["tail", "t", "--since", "10m", "--after", "OFFSET_FIRST"], "cannot be used with"],
     [["listen", "t", "--forward", "http://x", "--since", "1h", "--after", "x"], "cannot be used with"],
   ])("%j is refused with exit code 2", async (args, reason) => {

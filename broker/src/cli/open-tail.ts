@@ -70,7 +70,7 @@ async function* untilAborted<Item>(events: AsyncIterable<Item>, signal: AbortSig
   }
 }
 
-/** The first `count` events (at least one), or all of them. */
+/** The first `count` events, at least one; all of them if left out. */
 export async function* first<Item>(
   events: AsyncIterable<Item>,
   count = Number.POSITIVE_INFINITY,

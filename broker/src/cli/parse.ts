@@ -2,9 +2,15 @@ import { InvalidArgumentError } from "commander";
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A count: an integer from 0 with at most 9 digits. */
-export function parseCount(text: string): number {
+/** An integer from 0 with at most 9 digits. */
+export function parseNumber(text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError("It must be a number from 0.");
+  return Number(text);
+}
+
+/** A count: an integer from 1 with at most 9 digits. */
+export function parseCount(text: string): number {
+  if (!/^(?!0+$)\d{1,9}$/.test(text)) throw new InvalidArgumentError("It must be a number from 1.");
   return Number(text);
 }
 

@@ -55,10 +55,8 @@ export function defineBench(program: Command, io: CliIo): void {
         .option("--bytes <number>", "bytes of each event", parseCount, 256),
     run: async ({ stele, output, signal }, { words: [topic = `bench/${randomUUID()}`], flags }) => {
       const { events, concurrency, bytes } = flags;
-      if (events === 0 || bytes === 0) throw new UsageError("--events and --bytes are at least 1");
       if (bytes > contentBytesMax) throw new UsageError(`--bytes is at most ${contentBytesMax}`);
-      if (concurrency === 0 || concurrency > concurrencyMax)
-        throw new UsageError(`--concurrency is 1 to ${concurrencyMax}`);
+      if (concurrency > concurrencyMax) throw new UsageError(`--concurrency is at most ${concurrencyMax}`);
       await stele.open(topic, { signal });
       const content = randomBytes(bytes);
       const run = new Run(events, () => stele.publish(topic, content, { signal }));

@@ -56,7 +56,7 @@ export function defineListen(program: Command, io: CliIo): void {
         .option("--secret-file <file>", "file with the secret that signs the callbacks (default: a random secret)")
         .option("--after <place>", "start after an eventId, OFFSET_FIRST, or a time (ISO 8601)")
         .addOption(sinceOption())
-        .option("-n, --count <number>", "end after this many events, at least one", parseCount),
+        .option("-n, --count <number>", "end after this many events", parseCount),
     run: async (session, { words, flags }) => {
       const { output, signal } = session;
       const { forward, secretFile, after, since, count } = flags;

@@ -70,7 +70,7 @@ export function definePub(program: Command, io: CliIo): void {
           "--cloudevents",
           "each line of stdin is a CloudEvent; its subject is the topic if the command names none",
         )
-        .option("--count <number>", "publish the content this many times, at least once", parseCount, 1)
+        .option("--count <number>", "publish the content this many times", parseCount, 1)
         .option("--template", "put {{index}} (from 1), {{uuid}} and {{time}} (ISO 8601) into the content")
         .option("--extension-prefix <prefix>", "prefix of the broker's extensions, for --cloudevents", "svc-"),
     run: async ({ stele, output, signal }, { words: [topic, content], flags }) => {
@@ -100,7 +100,6 @@ function checkCall({ topic, content }: Words, { cloudevents, whole, once, count,
   if (content === undefined && (count !== 1 || template)) {
     throw new UsageError("--count and --template need a content on the command line");
   }
-  if (count === 0) throw new UsageError("--count is at least 1");
   if (once === "") throw new UsageError("the key of --once is empty");
   if (typeof once === "string" && ((content === undefined && !whole) || count !== 1)) {
     throw new UsageError("a key names one event: for many, give --once without a key");

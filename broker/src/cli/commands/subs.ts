@@ -10,7 +10,7 @@ import type { Command } from "commander";
 import { describeError } from "../describe-error.ts";
 import { type CliIo, CommandFailed, UsageError } from "../io.ts";
 import type { Column } from "../output.ts";
-import { parseCount, parseDuration } from "../parse.ts";
+import { parseDuration, parseNumber } from "../parse.ts";
 import { define } from "./define.ts";
 
 interface SearchFlags {
@@ -219,7 +219,7 @@ function addSearchFlags(command: Command): Command {
     .option("--host <host>", "host of the url, with its port")
     .option("--owner <owner>", "principal that subscribed")
     .option("--node <address>", "node that delivers it")
-    .option("--lag-min <events>", "at least this many events wait", parseCount)
+    .option("--lag-min <events>", "at least this many events wait", parseNumber)
     .option("--failing-for <time>", "the receiver has failed for at least this long: 90s, 10m, 12h, 2d", parseDuration);
 }
 

@@ -61,7 +61,7 @@ export function defineTail(program: Command, io: CliIo): void {
           "--template <text>",
           "print this for each event, with {{topic}}, {{eventId}}, {{sequence}}, {{content}}",
         )
-        .option("-n, --count <number>", "end after this many events, at least one", parseCount),
+        .option("-n, --count <number>", "end after this many events", parseCount),
     run: async (session, { words, flags: { after, since, filter, count, format, template, output } }) => {
       if (template !== undefined && (format !== "interface" || output !== "table")) {
         throw new UsageError("--template cannot be combined with --format or -o");
