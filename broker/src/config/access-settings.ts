@@ -7,6 +7,7 @@ import { everyOther, type QuotaTable } from "../domain/quota.ts";
 import { decodeJson } from "./decode-json.ts";
 import { describeIssue } from "./describe-issue.ts";
 import { findTokenProblems, type TokenIssuerConfig, tokenIssuers } from "./access-tokens.ts";
+import { isListenHost, listenHostRule } from "./server-address.ts";
 import { optional, portOrOff, type Setting, type SettingsTable, text, truth } from "./setting.ts";
 
 const section = "Access";
@@ -127,8 +128,8 @@ export const accessSettings = {
     section,
     description: "Address of the operators' listener; see `adminPort`.",
     default: "127.0.0.1",
-    rule: "an address or a host name",
-    check: (value) => /^[0-9A-Za-z.:_-]{1,253}$/.test(value),
+    rule: listenHostRule,
+    check: isListenHost,
   }),
   adminPort: optional(
     portOrOff({

@@ -29,6 +29,15 @@ test.each(exposedHosts)("refuses the host %s without access or allowAnonymous", 
   });
 });
 
+test.each(["127.0.0.1:9090", "localhost:9090", "[::1]:9090", "::1:x"])(
+  "says that the host %s has a port, and not to allow anonymous callers",
+  (host) => {
+    const env = { STELE_HOST: host, STELE_ADMIN_HOST: host };
+    const problem = `${JSON.stringify(host)} is not an address or a host name without a port`;
+    expect(problemOf(env)).toBe(`STELE_HOST: ${problem}\nSTELE_ADMIN_HOST: ${problem}`);
+  },
+);
+
 test.each(["0.0.0.0", "::", "broker.internal"])(
   "refuses the adminHost %s without access control or allowAnonymous",
   (adminHost) => {

@@ -8,6 +8,13 @@ export function isServerAddress(text: string): boolean {
   return inBrackets === undefined ? isIP(bare ?? "") === 4 : isIP(inBrackets) === 6;
 }
 
+export const listenHostRule = "an address or a host name without a port";
+
+/** Whether a text is a host to listen on. Only an IPv6 address has colons. */
+export function isListenHost(text: string): boolean {
+  return /^[0-9A-Za-z._-]{1,253}$/.test(text) || (/^[0-9A-Fa-f:.]+$/.test(text) && isIP(text) === 6);
+}
+
 /** Whether a text is a host and a port at which others reach a node. */
 export function isHostPort(text: string): boolean {
   const [, port] = /^(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]{1,253}):(.*)$/.exec(text) ?? [];

@@ -8,7 +8,7 @@ import { mqttSettings } from "./mqtt-settings.ts";
 import { storageSettings } from "./storage-settings.ts";
 import { stompSettings } from "./stomp-settings.ts";
 import { tailSettings } from "./tail-settings.ts";
-import { isHostPort, isServerAddress } from "./server-address.ts";
+import { isHostPort, isListenHost, isServerAddress, listenHostRule } from "./server-address.ts";
 import { certificateFile, clientCaFile, keyFile } from "./tls-settings.ts";
 import { isNodeUrl, isOrigin } from "./web-address.ts";
 import { choice, integer, list, optional, type SettingsOf, type SettingsTable, text } from "./setting.ts";
@@ -26,8 +26,8 @@ export const settings = {
     description:
       "Address to listen on. With a loopback address, only this machine can connect, and callbacks may reach this machine; `0.0.0.0` or `::` serves everyone.",
     default: "127.0.0.1",
-    rule: "an address or a host name",
-    check: (value) => /^[0-9A-Za-z.:_-]{1,253}$/.test(value),
+    rule: listenHostRule,
+    check: isListenHost,
   }),
   port: integer({
     section: "Listening",
