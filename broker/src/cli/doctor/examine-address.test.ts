@@ -112,12 +112,17 @@ it("reports that TLS failed for another reason than the certificate as a connect
   expect(await adviceFor(`https://${address}`)).toMatch(/^something listens there, but ends the connection; /);
 });
 
-it("says how to trust a certificate of a private authority", async () => {
+it.each([
+  ["is of a private authority", "2", /^if a private authority signed .* NODE_EXTRA_CA_CERTS/],
+  ["has expired", "0", /^renew the broker's certificate/],
+])("says what to do if the certificate %s", async (_, days, advice) => {
   const folder = mkdtempSync(join(tmpdir(), "stele-doctor-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const [key, cert] = [join(folder, "key.pem"), join(folder, "certificate.pem")];
-  const form = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
-  execFileSync("openssl", [...form, "-subj", "/CN=localhost", "-keyout", key, "-out", cert], { stdio: "ignore" });
+  const form = ["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=localhost"];
+  const input = execFileSync("openssl", [...form, "-keyout", key], { stdio: ["ignore", "pipe", "ignore"] });
+  const signing = ["x509", "-req", "-days", days, "-signkey", key, "-out", cert];
+  execFileSync("openssl", signing, { input, stdio: ["pipe", "ignore", "ignore"] });
   const address = await listen(createTlsServer({ key: readFileSync(key), cert: readFileSync(cert) }));
-  expect(await adviceFor(`https://${address}`)).toMatch(/^if a private authority signed .* NODE_EXTRA_CA_CERTS/);
+  expect(await adviceFor(`https://${address}`)).toMatch(advice);
 });

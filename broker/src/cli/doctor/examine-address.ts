@@ -60,8 +60,9 @@ function adviceFor(cause: unknown, isSecured: boolean): string {
   const tlsCode = tlsCodeOf(cause);
   if (isPlainText(tlsCode))
     return "something listens there, but does not speak TLS; write http if the broker does not (httpTlsCertificateFile)";
+  if (tlsCode === "CERT_HAS_EXPIRED") return "renew the broker's certificate, or correct this machine's clock";
   if (tlsCode !== undefined && !tlsCode.startsWith("ERR_SSL_"))
-    return "if a private authority signed the broker's certificate, name the file with the authority's certificate by NODE_EXTRA_CA_CERTS; else call the broker by a name of the certificate, or renew it";
+    return "if a private authority signed the broker's certificate, name the file with the authority's certificate by NODE_EXTRA_CA_CERTS; else call the broker by a name of the certificate";
   // For a name with several addresses, Node.js reports together that it could connect to none.
   if ((isBeforeConnection(cause) && tlsCode === undefined) || cause instanceof AggregateError)
     return "start the broker with stele start, or name another address with --url";
