@@ -180,6 +180,19 @@ it("rolls nothing back if the final blocks of the chain end before the index doe
   expect(engine.sink.sequencesOf(id)).toEqual([1, 2, 3, 4]);
 });
 
+it("rolls nothing back if the chain, with blocks that are not final, ends before the index does", async () => {
+  engine = await TestEngine.start({ confirmations: 2 });
+  for (let count = 0; count < 6; count += 1) {
+    engine.chain.sealEmpty();
+    await engine.clock.settle();
+  }
+  const [{ indexedBlock } = {}] = engine.broker.health();
+  await engine.rebuild();
+  engine.chain.cutBack((indexedBlock ?? 0) - 1);
+  await engine.broker.start();
+  expect(engine.broker.health()).toMatchObject([{ ready: true, indexedBlock }]);
+});
+
 it("a group whose index shares no block with the chain is not ready", async () => {
   await start();
   await engine.clock.advance(100);

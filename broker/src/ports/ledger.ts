@@ -257,7 +257,7 @@ export interface Ledger {
   readInfo(): Promise<LedgerInfo>;
   /** The newest final block. @throws 200205. */
   finalBlockNumber(signal: AbortSignal): Promise<number>;
-  /** The hash of a final block; undefined if the chain is not that high. @throws 200205. */
+  /** The hash of a block, final or not; undefined if the chain is not that high. @throws 200205. */
   findBlockHash(blockNumber: number, signal: AbortSignal): Promise<Hash | undefined>;
   /** Data that ties an event of a final block to the hash of that block. @throws 200205; 200206 if the chain gives no proof. */
   findProof(place: ProofPlace, signal: AbortSignal): Promise<ChainProof>;

@@ -56,7 +56,7 @@ export class Follower {
     const found = hash === undefined ? "the chain is shorter and ends before it" : `the chain has ${hash} there`;
     if (ledger.isFinal) throw this.#anotherChain(head, found);
     const ancestor = await this.#findAncestor(head, { signal, found });
-    if (hash !== undefined || !(await this.#isBehind(ancestor, signal))) await this.#rollBack(head, ancestor);
+    if (await this.#isReplacedAfter(ancestor, signal)) await this.#rollBack(head, ancestor);
   }
 
   /**
@@ -120,12 +120,13 @@ export class Follower {
     return false;
   }
 
-  /** Whether the chain is only shorter than the index: both agree up to the height of the chain. */
-  async #isBehind(ancestor: BlockRef, signal: AbortSignal): Promise<boolean> {
+  /** Whether the chain has another block in place of the first indexed one after `ancestor`. A chain that has none there is only shorter than the index. */
+  async #isReplacedAfter(ancestor: BlockRef, signal: AbortSignal): Promise<boolean> {
     const { ledger, store } = this.#parts;
-    const height = await ledger.finalBlockNumber(signal);
-    const [newest] = await store.listBlocks(ledger.groupId, { atMost: 1, below: height + 1 });
-    return newest?.hash === ancestor.hash;
+    const blocks = await store.listBlocks(ledger.groupId, { atMost: reorganisationBlocksMax + 2 });
+    const next = blocks.findLast(({ number }) => number > ancestor.number);
+    const hash = next && (await ledger.findBlockHash(next.number, signal));
+    return hash !== undefined && hash !== next?.hash;
   }
 
   async #findAncestor(

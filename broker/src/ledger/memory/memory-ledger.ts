@@ -177,7 +177,7 @@ class MemoryLedger implements Ledger {
 
   async findBlockHash(blockNumber: number, signal: AbortSignal): Promise<Hash | undefined> {
     this.#check(signal);
-    return blockNumber > this.#final ? undefined : this.#chain.hashOf(blockNumber);
+    return this.#chain.hashOf(blockNumber);
   }
 
   async readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined> {
