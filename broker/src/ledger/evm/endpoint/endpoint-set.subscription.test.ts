@@ -221,6 +221,19 @@ describe("subscriptions", () => {
     await until(() => expect(second.count("eth_subscribe")).toBe(1));
   });
 
+  it("moves to the next endpoint although the silent one has not answered the request to renew the subscription", async () => {
+    const [first, second] = await startNodes(2);
+    const clock = new VirtualClock();
+    const set = createSet([first.url("ws"), second.url("ws")], { clock });
+    await subscribe(set);
+    first.answer = () => {};
+    await clock.advance(5_000);
+    await until(() => expect(second.count("eth_blockNumber")).toBe(1));
+    await clock.advance(20_000);
+    await until(() => expect(set.isNotifying()).toBe(true));
+    expect(second.count("eth_subscribe")).toBe(1);
+  });
+
   it("reports no head of a subscription that was cancelled", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url("ws")]);

@@ -27,7 +27,8 @@ export class HeadSubscription {
   readonly #ids = new Map<Endpoint, unknown>();
   /** The newest block that was reported since the endpoint in use changed or was subscribed to; -1 before the first. */
   #head = -1;
-  #isAsking = false;
+  /** Endpoints whose answer is awaited: one that is silent must not delay the subscription at the next. */
+  readonly #asked = new Set<Endpoint>();
 
   constructor(options: HeadSubscriptionOptions) {
     this.#options = options;
@@ -81,9 +82,9 @@ export class HeadSubscription {
   async #attach(): Promise<void> {
     const { current, ask, logger } = this.#options;
     const endpoint = current();
-    const isDue = this.#listener !== undefined && !this.#ids.has(endpoint) && !this.#isAsking;
+    const isDue = this.#listener !== undefined && !this.#ids.has(endpoint) && !this.#asked.has(endpoint);
     if (!isDue || !endpoint.connection.canNotify || endpoint.isHeld || endpoint.isLate(method)) return;
-    this.#isAsking = true;
+    this.#asked.add(endpoint);
     try {
       this.#ids.set(endpoint, await ask(endpoint, { method, params: ["newHeads"] }));
       this.#head = -1;
@@ -93,7 +94,7 @@ export class HeadSubscription {
       if (error instanceof RpcAnswerError || endpoint.isLate(method)) this.#refused.failed(error, fields);
       else logger.debug("chain subscription not renewed", { ...fields, error });
     } finally {
-      this.#isAsking = false;
+      this.#asked.delete(endpoint);
     }
   }
 
