@@ -155,16 +155,20 @@ describe("http", () => {
     });
   });
 
-  it("reads a JSON-RPC error from an HTTP 400 or 500, but not from a load balancer's 503", async () => {
+  it("reads a JSON-RPC error from an HTTP 400, 403 or 500, but not from a 401, 402 or 503, which a gateway sends", async () => {
     await using node = await FakeNode.start();
     const connection = connect(node.url());
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, error: { code: -32000, message: "nonce too low" } });
-    for (const status of [400, 500]) {
+    for (const status of [400, 403, 500]) {
       node.exchange = (_, response) => response.writeHead(status).end(body);
       expect(await failureOf(connection.request(call))).toMatchObject({ code: -32000, message: "nonce too low" });
     }
     node.exchange = (_, response) => response.writeHead(503).end(body);
     expect(await failureOf(connection.request(call))).toMatchObject({ reach: "unknown" });
+    for (const status of [401, 402]) {
+      node.exchange = (_, response) => response.writeHead(status).end(body);
+      expect(await failureOf(connection.request(call))).toMatchObject({ reach: "unreached" });
+    }
   });
 
   it("a request fails as 'unknown' if the socket closes in the middle of the answer", async () => {

@@ -58,10 +58,13 @@ async function ask(set: EndpointSet, method = "eth_any"): Promise<unknown> {
 
 const until = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { timeout: 20_000, interval: 10 });
 
+const noKey = JSON.stringify({ jsonrpc: "2.0", id: 1, error: { code: -32_600, message: "Must be authenticated!" } });
+
 describe("fail-over", () => {
   it.each([
     ["drops the connection", (node: FakeNode) => void (node.exchange = () => node.drop())],
     ["answers 429", (node: FakeNode) => void (node.exchange = (_, response) => response.writeHead(429).end())],
+    ["answers 401", (node: FakeNode) => void (node.exchange = (_, response) => response.writeHead(401).end(noKey))],
     ["answers 503", (node: FakeNode) => void (node.exchange = (_, response) => response.writeHead(503).end())],
     ["answers garbage", (node: FakeNode) => void (node.exchange = (_, response) => response.end("<html>"))],
     [

@@ -35,6 +35,8 @@ interface Message extends RpcCall {
 const singlesMs = 600_000;
 /** Statuses with which endpoints refuse batches. 500 is not one of them, since it may have any cause. */
 const batchRefusals: ReadonlySet<number> = new Set([400, 405, 413, 415, 422, 501]);
+/** Statuses of load balancers, and of gateways that refuse a key, a payment or a rate. Their bodies sometimes look like a chain node's answer. */
+const gatewayStatuses: ReadonlySet<number> = new Set([401, 402, 429, 502, 503, 504]);
 /** Error codes with which endpoints refuse batches: parse error and invalid request (JSON-RPC 2.0, section 5.1). */
 const batchRefusalCodes: ReadonlySet<number> = new Set([-32700, -32600]);
 
@@ -175,7 +177,7 @@ export class HttpConnection implements Connection {
 
   #read({ statusCode, headers }: Dispatcher.ResponseData, text: string, method?: string): unknown {
     if (statusCode === 200) return readAnswer(parseObject(text), this.#address, method);
-    if (!isOverloaded(statusCode)) {
+    if (!gatewayStatuses.has(statusCode)) {
       const answer = parseObject(text);
       const error = answer === undefined ? undefined : findError(answer, this.#address, method);
       if (error !== undefined) throw error;
@@ -208,11 +210,6 @@ export class HttpConnection implements Connection {
  */
 function wasAnnounced(error: Error): boolean {
   return error instanceof errors.InformationalError && error.message === "reset";
-}
-
-/** Statuses of load balancers, whose bodies sometimes look like a chain node's answer. */
-function isOverloaded(status: number): boolean {
-  return status === 429 || (status >= 502 && status <= 504);
 }
 
 function reachOf(status: number): "unreached" | "unknown" | "too-large" {
