@@ -96,26 +96,30 @@ it("asks another endpoint for logs if the first one answers everything except re
   await set.close();
 });
 
-it.each(["eth_getLogs", "eth_getBlockByNumber", "eth_getTransactionReceipt"])(
-  "asks another endpoint if the first one refuses %s, and reports the first refusal if all do",
-  async (refused) => {
-    await using first = await FakeNode.start();
-    await using second = await FakeNode.start();
-    const set = createSet([first, second]);
-    await untilAnsweredBy(first, set);
-    const refuse = (node: FakeNode, message: string): void => {
-      node.answer = ({ id, method }) =>
-        method === refused ? { id, error: { code: 4444, message } } : { id, result: node.chain.answer(method) };
-    };
-    refuse(first, "pruned history unavailable");
-    const ask = async (): Promise<unknown> => set.request({ method: refused });
-    expect(await ask()).toEqual(second.chain.answer(refused));
-    refuse(second, "history expired");
-    await expect(ask()).rejects.toThrow("pruned history unavailable");
-    expect(set.failure()).toBeUndefined();
-    await set.close();
-  },
-);
+it.each([
+  "eth_getLogs",
+  "eth_getBlockByNumber",
+  "eth_getTransactionReceipt",
+  "eth_call",
+  "eth_getCode",
+  "eth_getStorageAt",
+])("asks another endpoint if the first one refuses %s, and reports the first refusal if all do", async (refused) => {
+  await using first = await FakeNode.start();
+  await using second = await FakeNode.start();
+  const set = createSet([first, second]);
+  await untilAnsweredBy(first, set);
+  const refuse = (node: FakeNode, message: string): void => {
+    node.answer = ({ id, method }) =>
+      method === refused ? { id, error: { code: 4444, message } } : { id, result: node.chain.answer(method) };
+  };
+  refuse(first, "pruned history unavailable");
+  const ask = async (): Promise<unknown> => set.request({ method: refused });
+  expect(await ask()).toEqual(second.chain.answer(refused));
+  refuse(second, "history expired");
+  await expect(ask()).rejects.toThrow("pruned history unavailable");
+  expect(set.failure()).toBeUndefined();
+  await set.close();
+});
 
 const log = { address: "0x", topics: [], data: "0x", blockNumber: "0x1", blockHash: "0x", transactionHash: "0x" };
 

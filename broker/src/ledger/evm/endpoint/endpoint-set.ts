@@ -11,6 +11,7 @@ import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
 import { HeadSubscription } from "./head-subscription.ts";
 import { Endpoint } from "./endpoint.ts";
 import { createConnection } from "./create-connection.ts";
+import { readMethods } from "./read-methods.ts";
 
 /** Pause between two health checks of all endpoints, in milliseconds. */
 const patrolMs = 5_000;
@@ -20,15 +21,6 @@ const urgentPatrolMs = 500;
 const lagBlocksMax = 3;
 const sendMethod = "eth_sendRawTransaction";
 const transactionMethod = "eth_getTransactionByHash";
-/** If an endpoint answers one of these methods with an error, the next endpoint is asked: the first may have pruned the data, or refuse its size. */
-const readMethods: ReadonlySet<string> = new Set([
-  "eth_getBlockByNumber",
-  "eth_getBlockReceipts",
-  "eth_getLogs",
-  transactionMethod,
-  "eth_getTransactionCount",
-  "eth_getTransactionReceipt",
-]);
 
 export interface EndpointSetOptions {
   /** In order of preference; at least one. */
