@@ -20,9 +20,9 @@ function createSet(nodes: readonly FakeNode[], speed = 25): EndpointSet {
   return new EndpointSet({ addresses, clock: new FastClock(speed), logger: silentLogger, timeoutMs: 20_000 });
 }
 
-/** Makes the node answer the method `broken` with "0x", like a chain node that has no number to return. */
-function breakAnswer(node: FakeNode, broken: string): void {
-  node.answer = ({ id, method }) => ({ id, result: method === broken ? "0x" : node.chain.answer(method) });
+/** Makes the node answer the method `broken` with `result`: "0x" is that of a chain node that has no number to return. */
+function breakAnswer(node: FakeNode, broken: string, result: "0x" | null = "0x"): void {
+  node.answer = ({ id, method }) => ({ id, result: method === broken ? result : node.chain.answer(method) });
 }
 
 /** Makes the chain node answer each transaction with an error. */
@@ -169,6 +169,19 @@ it("asks the next endpoint for promised logs if the first one returns none, and 
   const range = { fromBlock: "0x1", toBlock: "0x2" };
   await expect(set.request({ ...call, params: [range] })).rejects.toThrow("block range too large");
   expect(await set.request({ ...call, params: [{ ...range, toBlock: "0x1" }] })).toEqual([]);
+  await set.close();
+});
+
+it("asks the next endpoint for the logs of a range whose last block the first one lacks, although it returns no logs", async () => {
+  await using first = await FakeNode.start();
+  await using second = await FakeNode.start();
+  const set = createSet([first, second]);
+  await untilAnsweredBy(first, set);
+  const filter = { address: `0x${"11".repeat(20)}`, signatures: [], isPromised: true } as const;
+  breakAnswer(first, "eth_getBlockByNumber", null);
+  expect(await new Rpc(set).logs({ from: 1, to: 100 }, filter)).toMatchObject({ logs: [], end: { number: 100 } });
+  breakAnswer(second, "eth_getBlockByNumber", null);
+  await expect(new Rpc(set).logs({ from: 1, to: 100 }, filter)).rejects.toMatchObject({ kind: "refused" });
   await set.close();
 });
 

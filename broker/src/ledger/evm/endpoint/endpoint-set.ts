@@ -72,6 +72,7 @@ export class EndpointSet implements EvmProvider {
     const ask = async (endpoint: Endpoint): Promise<readonly unknown[]> => {
       await this.#expectHeight(endpoint, height);
       const answers = await this.#attempt(endpoint, method, async () => endpoint.connection.requestAll(calls));
+      if (answers.includes(null)) throw new RpcAnswerError(`${endpoint.name}: lacks block ${height}`, { code: 0 });
       checkLogs(answers.at(-1), method, endpoint);
       return answers;
     };

@@ -21,7 +21,8 @@ export interface KnownTransaction {
 export interface EvmProvider {
   request(args: RpcCall): Promise<unknown>;
   /**
-   * Sends several requests in order to one chain node that has the block `height`. Fails if one of them fails. Undefined if there is only one chain node.
+   * Sends several requests in order to one chain node that has the block `height`. Fails if one of them fails or returns null. Undefined if there is only one
+   * chain node.
    */
   requestAll?(calls: readonly RpcCall[], height: number): Promise<readonly unknown[]>;
   /**
