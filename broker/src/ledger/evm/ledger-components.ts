@@ -113,7 +113,8 @@ function createWriting(base: LedgerBase, settled: Settled, reading: ReadComponen
   const { rpc, options, signer, room } = base;
   const { address } = settled;
   const { heads, tracker, guard } = reading;
-  const registry = new Registry(rpc, { address, from: signer.address, onMissing: () => guard.onMissing() });
+  const newest = (): number => heads.latest.number;
+  const registry = new Registry(rpc, { address, from: signer.address, newest, onMissing: () => guard.onMissing() });
   const ownNonce = findOwnNonce(address, signer.address);
   const sender = new TransactionSender({
     ...settled,

@@ -203,8 +203,8 @@ export class Rpc {
     return this.#ask<Hex>("eth_getCode", address, toTag(tag));
   }
 
-  async storage(address: Address, slot: Hex): Promise<Hex> {
-    return this.#ask<Hex>("eth_getStorageAt", address, slot, "latest");
+  async storage(address: Address, slot: Hex, tag: number | "latest"): Promise<Hex> {
+    return this.#ask<Hex>("eth_getStorageAt", address, slot, toTag(tag));
   }
 
   /** In wei. */

@@ -1,5 +1,5 @@
 import { startEmbeddedChain } from "@stele/chain";
-import { Signer } from "@stele/eth/node";
+import { Signer, toQuantity } from "@stele/eth/node";
 import { expect, test } from "vitest";
 import { parseTopicName } from "../../../domain/topic-name.ts";
 import { createEvmHarness, testKey } from "../testing/evm-harness.ts";
@@ -39,3 +39,25 @@ test.each(["header not found", "missing trie node 1234"])(
     await chain.stop();
   },
 );
+
+test("a close fails with 200205, not 100101, while a chain node that lags behind the topic's opening answers", async () => {
+  const genesisAccounts = [new Signer(testKey("lagging state")).address];
+  const chain = await startEmbeddedChain({ file: ":memory:", chainId: 1337, genesisAccounts });
+  const provider = new InterceptedProvider(chain);
+  const ledger = createEvmHarness(provider, "lagging state").createLedger();
+  await ledger.start();
+  const before = toQuantity(await ledger.finalBlockNumber(unaborted));
+  const topic = parseTopicName("lagging/state");
+  await ledger.openTopic(topic, unaborted);
+  provider.current = async ({ method, params = [] }, pass) => {
+    if (method !== "eth_call") return pass();
+    if (params[1] === "latest") return chain.request({ method, params: [params[0], before] });
+    throw Object.assign(new Error("header not found"), { code: -32_000 });
+  };
+  await expect(ledger.closeTopic(topic, unaborted)).rejects.toMatchObject({ code: 200205 });
+  expect(await ledger.findWriters(topic, unaborted).catch(({ code }: { readonly code: unknown }) => code)).toBe(200205);
+  provider.current = passAll;
+  await ledger.closeTopic(topic, unaborted);
+  await ledger.stop();
+  await chain.stop();
+});

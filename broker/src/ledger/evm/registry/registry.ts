@@ -12,14 +12,22 @@ export type TopicStatus = "never-opened" | "open" | "closed" | "others-only";
 export interface RegistryOptions {
   readonly address: Address;
   readonly from: Address;
+  /** The newest known block. */
+  readonly newest: () => number;
   /** The error if there is no code at the address. */
   readonly onMissing: () => Error;
 }
 
+/** The block as of which a view is read. */
+type Tag = number | "latest";
+
 /** The storage slot at which the owners of sets begin, in the order of their numbers. */
 const ownersStart = BigInt(toHex(keccak256(fromHex(`0x${writerOwnersSlot.toString(16).padStart(64, "0")}`))));
 
-/** The registry's views, as its `from` account sees them. Each throws RpcFailure, or the error of `onMissing` if there is no code. */
+/**
+ * The registry's views, as its `from` account sees them. Each throws RpcFailure, or the error of `onMissing` if there is no code. A "no" is asked for again as of
+ * the newest known block: a chain node that lags, perhaps one of many behind one address, refuses then, instead of denying what it does not have yet.
+ */
 export class Registry {
   readonly address: Address;
   readonly #rpc: Rpc;
@@ -43,8 +51,10 @@ export class Registry {
     if (createdAt === 0n) return "never-opened";
     if (closed) return "closed";
     const ask = { abi: topicRegistryAbi, functionName: "isWriter" } as const;
-    const data = await this.#call(encodeFunctionData({ ...ask, args: [topic, from] }));
-    return decodeFunctionResult({ ...ask, data }) ? "open" : "others-only";
+    const data = encodeFunctionData({ ...ask, args: [topic, from] });
+    const view = async (tag: Tag): Promise<boolean> =>
+      decodeFunctionResult({ ...ask, data: await this.#call(data, tag) });
+    return (await this.#affirm(view, Boolean)) ? "open" : "others-only";
   }
 
   /** Who may write to a topic; undefined if it was never opened. */
@@ -59,13 +69,17 @@ export class Registry {
 
   async isMember(writers: number, account: Address): Promise<boolean> {
     const ask = { abi: topicRegistryAbi, functionName: "isMember" } as const;
-    const data = await this.#call(encodeFunctionData({ ...ask, args: [writers, account] }));
-    return decodeFunctionResult({ ...ask, data });
+    const data = encodeFunctionData({ ...ask, args: [writers, account] });
+    const view = async (tag: Tag): Promise<boolean> =>
+      decodeFunctionResult({ ...ask, data: await this.#call(data, tag) });
+    return this.#affirm(view, Boolean);
   }
 
   /** The account that created the set of this number; the zero address if there is no such set or no registry. */
   async ownerOf(writers: number): Promise<Address> {
-    const owner = await this.#rpc.storage(this.address, toQuantity(ownersStart + BigInt(writers)));
+    const slot = toQuantity(ownersStart + BigInt(writers));
+    const word = (tag: Tag): Promise<Hex> => this.#rpc.storage(this.address, slot, tag);
+    const owner = await this.#affirm(word, (one) => !/^0x0*$/.test(one));
     return `0x${owner.slice(2).padStart(40, "0").slice(-40)}`;
   }
 
@@ -76,12 +90,20 @@ export class Registry {
 
   async #stateOf(topic: Address) {
     const ask = { abi: topicRegistryAbi, functionName: "stateOf" } as const;
-    return decodeFunctionResult({ ...ask, data: await this.#call(encodeFunctionData({ ...ask, args: [topic] })) });
+    const data = encodeFunctionData({ ...ask, args: [topic] });
+    const view = async (tag: Tag) => decodeFunctionResult({ ...ask, data: await this.#call(data, tag) });
+    return this.#affirm(view, ({ createdAt }) => createdAt !== 0n);
   }
 
-  async #call(data: Hex): Promise<Hex> {
+  async #affirm<T>(view: (tag: Tag) => Promise<T>, isYes: (answer: T) => boolean): Promise<T> {
+    const answer = await view("latest");
+    return isYes(answer) ? answer : view(this.#options.newest());
+  }
+
+  /** As of the block of `tag`. */
+  async #call(data: Hex, tag: Tag = "latest"): Promise<Hex> {
     const { from, onMissing } = this.#options;
-    const answer = await this.#rpc.call({ from, to: this.address, data });
+    const answer = await this.#rpc.call({ from, to: this.address, data }, tag);
     if (answer === "0x") throw onMissing();
     return answer;
   }
