@@ -25,8 +25,8 @@ type Tag = number | "latest";
 const ownersStart = BigInt(toHex(keccak256(fromHex(`0x${writerOwnersSlot.toString(16).padStart(64, "0")}`))));
 
 /**
- * The registry's views, as its `from` account sees them. Each throws RpcFailure, or the error of `onMissing` if there is no code. A "no" is asked for again as of
- * the newest known block: a chain node that lags, perhaps one of many behind one address, refuses then, instead of denying what it does not have yet.
+ * The registry's views, as its `from` account sees them. Each throws RpcFailure, or the error of `onMissing` if there is no code. A "no" is asked for again
+ * as of the newest known block: a chain node that lags, perhaps one of many behind one address, refuses then, instead of denying what it does not have yet.
  */
 export class Registry {
   readonly address: Address;
