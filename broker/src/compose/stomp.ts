@@ -1,6 +1,5 @@
 import type { ConnectionDependencies } from "./connections.ts";
 import type { Config } from "../config/settings.ts";
-import { createStandardProfile } from "../gateway/stomp/profile.ts";
 import type { StompSettings } from "../gateway/stomp/settings.ts";
 import { StompServer } from "../gateway/stomp/stomp-server.ts";
 import { version } from "../version.ts";
@@ -11,10 +10,6 @@ export function createStomp(config: Config, options: ConnectionDependencies): St
     ...options,
     metrics: options.metrics.stomp,
     settings: toStompSettings(config),
-    profile: createStandardProfile({
-      hasImplicitReceipts: config.stompImplicitReceipts === "on",
-      heartBeatMs: config.stompHeartBeatMs,
-    }),
     server: `Stele/${version}`,
     newId: () => options.randomness.uuid(),
     connectionsMax: config.stompConnectionsMax,
@@ -29,5 +24,7 @@ function toStompSettings(config: Config): StompSettings {
     subscriptionsMax: config.stompSubscriptionsMax,
     subscriptionExpirySeconds: config.stompSubscriptionExpirySeconds,
     connectTimeoutMs: config.stompConnectTimeoutMs,
+    heartBeatMs: config.stompHeartBeatMs,
+    hasImplicitReceipts: config.stompImplicitReceipts === "on",
   };
 }

@@ -1,7 +1,6 @@
 import { parameterError } from "../shared/failure.ts";
 import { type ClientFrame, findHeader, type Headers, type Version, versions } from "./codec/frame.ts";
 import { heartBeatMsMax } from "./limits.ts";
-import type { Profile } from "./profile.ts";
 
 /** The parameters of a CONNECT, as the broker grants them. */
 export interface Accepted {
@@ -13,7 +12,8 @@ export interface Accepted {
 }
 
 export interface AcceptOptions {
-  readonly profile: Profile;
+  /** Interval of heart-beats in both directions that the broker offers, in milliseconds; 0 for none. */
+  readonly heartBeatMs: number;
   /** Identifier of the connection. */
   readonly session: string;
   /** Name and version of the broker. */
@@ -21,17 +21,16 @@ export interface AcceptOptions {
 }
 
 /** @throws VersionError, BrokerError 200001 for an invalid `heart-beat`. */
-export function acceptConnect({ headers }: ClientFrame, { profile, session, server }: AcceptOptions): Accepted {
+export function acceptConnect({ headers }: ClientFrame, { heartBeatMs, session, server }: AcceptOptions): Accepted {
   const version = negotiate(findHeader(headers, "accept-version"));
-  const { sendsMs, wantsMs } = profile.heartBeat;
   const asked = version === "1.0" ? [0, 0] : parseHeartBeat(findHeader(headers, "heart-beat") ?? "0,0");
   const [clientSendsMs = 0, clientWantsMs = 0] = asked;
   return {
     version,
-    heartBeat: { sentMs: agree(sendsMs, clientWantsMs), receivedMs: agree(clientSendsMs, wantsMs) },
+    heartBeat: { sentMs: agree(heartBeatMs, clientWantsMs), receivedMs: agree(clientSendsMs, heartBeatMs) },
     headers: [
       ["version", version],
-      ...(version === "1.0" ? [] : [["heart-beat", `${sendsMs},${wantsMs}`] as const]),
+      ...(version === "1.0" ? [] : [["heart-beat", `${heartBeatMs},${heartBeatMs}`] as const]),
       ["session", session],
       ["server", server],
     ],

@@ -71,7 +71,7 @@ it("keeps a connection while the keys cannot be read, as nobody knows whether it
 it("leaves no timer behind when a connection with a key and heart-beats breaks", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
-  const port = await start({}, { profile: { heartBeat: { sendsMs: 60_000, wantsMs: 60_000 } } });
+  const port = await start({}, { settings: { heartBeatMs: 60_000 } });
   const count = vi.getTimerCount();
   const fields = { login: "x", passcode, "heart-beat": "60000,60000" };
   const client = await RawClient.connect(port, "1.2", fields);

@@ -155,14 +155,6 @@ it.each([
   expect(headers["message"]).toContain(`"${name}" has more than ${nameBytesMax} bytes`);
 });
 
-it("keeps the connection after a refused frame if closesOnRefusal is false", async () => {
-  const client = await RawClient.connect(await start({ profile: { closesOnRefusal: false } }));
-  client.send("SEND", { destination: "a+b", receipt: "7" }, "x");
-  expect((await client.next("ERROR")).headers["receipt-id"]).toBe("7");
-  client.send("SEND", { destination: "ab", receipt: "8" }, "x");
-  expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe("8");
-});
-
 it("publishes one event for two SENDs with the same publish key", async () => {
   const client = await RawClient.connect(await start());
   for (const receipt of ["1", "2"]) client.send("SEND", { destination: "a", receipt, "svc-publish-key": "k" }, "x");
@@ -221,8 +213,8 @@ it("answers every frame that asks for a RECEIPT, in order", async () => {
   expect(await world?.broker.state({ topic: "a", groupId: undefined })).toMatchObject({ sequence: 1 });
 });
 
-it("sends receipts that the client did not ask for if the profile says so", async () => {
-  const client = await RawClient.connect(await start({ profile: { hasImplicitReceipts: true } }));
+it("sends receipts that the client did not ask for if the settings say so", async () => {
+  const client = await RawClient.connect(await start({ settings: { hasImplicitReceipts: true } }));
   client.send("SUBSCRIBE", { id: "s", destination: "b" });
   const { headers } = await client.next("RECEIPT");
   expect(headers).toEqual({ "receipt-id": "s", "subscription-id": expect.any(String) });
@@ -282,7 +274,7 @@ it("does not end a client whose heart-beat came in time, but was not read before
 
 /** Stops the broker's timers, and connects a client that promises a heart-beat every second. */
 async function connectWithHeartBeats(): Promise<RawClient> {
-  const port = await start({ profile: { heartBeat: { sendsMs: 0, wantsMs: 1_000 } } });
+  const port = await start({ settings: { heartBeatMs: 1_000 } });
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   return RawClient.connect(port, "1.2", { "heart-beat": "1000,0" });
 }

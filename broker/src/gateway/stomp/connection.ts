@@ -19,7 +19,6 @@ import { Dialogue } from "./dialogue.ts";
 import { HeartBeats } from "./heart-beats.ts";
 import { credentialCheckMs, headBytesMax, headersMax } from "./limits.ts";
 import type { StompMetrics } from "./metrics.ts";
-import type { Profile } from "./profile.ts";
 import type { StompSettings } from "./settings.ts";
 
 export interface ConnectionParts {
@@ -29,7 +28,6 @@ export interface ConnectionParts {
   >;
   readonly caller: Caller;
   readonly settings: StompSettings;
-  readonly profile: Profile;
   readonly metrics: StompMetrics;
   readonly memory: ConnectionMemory;
   readonly logger: Logger;
@@ -122,8 +120,8 @@ export class Connection {
     if (frame.command !== "CONNECT" && frame.command !== "STOMP") {
       throw new FrameError(`${frame.command} came before CONNECT`, findHeader(frame.headers, "receipt"));
     }
-    const { profile, server, newId, broker } = this.#parts;
-    const accepted = acceptConnect(frame, { profile, server, session: newId() });
+    const { settings, server, newId, broker } = this.#parts;
+    const accepted = acceptConnect(frame, { heartBeatMs: settings.heartBeatMs, server, session: newId() });
     this.#version = accepted.version; // set before the login, since an ERROR that refuses the login has this version too
     clearTimeout(this.#connectTimeout);
     const [userName, password] = ["login", "passcode"].map((name) => findHeader(frame.headers, name));
@@ -199,28 +197,22 @@ export class Connection {
     this.#parts.metrics.answered(fields.command, code);
   }
 
-  /** Refuses a frame after the answers to earlier frames. If the ERROR ends the connection, no further frame is handled. */
+  /** Refuses a frame after the answers to earlier frames. The ERROR ends the connection, so no further frame is handled. */
   #refuseInTurn(error: unknown, receipt: string | undefined): void {
     if (this.#opened === undefined) {
       this.#fail(error, receipt);
       return;
     }
-    if (this.#isFatal(error)) this.#intake.stop();
+    this.#intake.stop();
     this.#opened.dialogue.refuse(error, receipt);
   }
 
   #refuse(error: unknown, receipt: string | undefined): void {
     if (error instanceof BrokerError) toFailure(error, this.#parts.logger, { operation: "STOMP" });
-    if (this.#isFatal(error)) this.#fail(error, receipt);
-    else this.#say(error, receipt);
+    this.#fail(error, receipt);
   }
 
-  /** Whether an ERROR for this reason ends the connection. */
-  #isFatal(error: unknown): boolean {
-    return !(error instanceof BrokerError) || this.#parts.profile.closesOnRefusal;
-  }
-
-  /** Sends the reason in an ERROR, and closes. */
+  /** Sends the reason in an ERROR, and closes (1.2, "ERROR"). */
   #fail(error: unknown, receipt?: string): void {
     if (this.#intake.isClosed) return;
     const isExpected = error instanceof FrameError || error instanceof VersionError || error instanceof EndedError;

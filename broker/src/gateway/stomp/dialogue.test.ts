@@ -7,7 +7,6 @@ import { UnreadBytes } from "../shared/connection/memory.ts";
 import { Outbox } from "../shared/connection/outbox.ts";
 import type { ClientCommand } from "./codec/frame.ts";
 import { Dialogue } from "./dialogue.ts";
-import { createStandardProfile } from "./profile.ts";
 import type { StompSettings } from "./settings.ts";
 
 const settings: StompSettings = {
@@ -17,6 +16,8 @@ const settings: StompSettings = {
   subscriptionsMax: 10,
   subscriptionExpirySeconds: 60,
   connectTimeoutMs: 10_000,
+  heartBeatMs: 0,
+  hasImplicitReceipts: false,
 };
 
 /** The dialogue of a STOMP 1.2 client with a broker that has only the given calls. Adds each reply and refusal to `replies`. */
@@ -25,7 +26,6 @@ function createDialogue(broker: object, replies: unknown[] = []): Dialogue {
     broker: broker as never, // The test makes no other call.
     caller: undefined as never, // Only the broker reads it.
     version: "1.2",
-    profile: createStandardProfile({ hasImplicitReceipts: false, heartBeatMs: 0 }),
     settings,
     outbox: new Outbox(new PassThrough(), new UnreadBytes()),
     newId: () => "0a0a0a0a-1111-4222-8333-444444444444",

@@ -10,7 +10,6 @@ import { Answers } from "./answers.ts";
 import { type ClientFrame, findHeader, type Headers, type Version } from "./codec/frame.ts";
 import { toPublishCall } from "./mapping.ts";
 import { findReceipt, requireName } from "./names.ts";
-import type { Profile } from "./profile.ts";
 import type { StompSettings } from "./settings.ts";
 import type { Subscription } from "./subscription.ts";
 import { Subscriptions } from "./subscriptions.ts";
@@ -20,7 +19,6 @@ export interface DialogueParts {
   readonly broker: Pick<Broker, "attach" | "submit" | "submitAll" | "whenRoom" | "exist" | "open">;
   readonly caller: Caller;
   readonly version: Version;
-  readonly profile: Profile;
   readonly settings: StompSettings;
   readonly outbox: Outbox;
   readonly newId: () => string;
@@ -189,7 +187,7 @@ export class Dialogue {
 
   /** The receipt of a frame. With implicit receipts it falls back to the frame's `id`: some clients wait for a RECEIPT that they did not ask for. */
   #receiptOf({ headers }: ClientFrame): string | undefined {
-    const implicit = this.#parts.profile.hasImplicitReceipts ? findHeader(headers, "id") : undefined;
+    const implicit = this.#parts.settings.hasImplicitReceipts ? findHeader(headers, "id") : undefined;
     return findReceipt(headers) ?? implicit;
   }
 

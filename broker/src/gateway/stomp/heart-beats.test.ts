@@ -2,7 +2,6 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { findHeader } from "./codec/frame.ts";
 import { acceptConnect } from "./accept.ts";
 import { HeartBeats, type HeartBeatsParts } from "./heart-beats.ts";
-import { createStandardProfile } from "./profile.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -39,25 +38,25 @@ it.each([
   ["1000,1000", 0, [0, 0]],
   ["99999999999,99999999999", 5_000, [86_400_000, 86_400_000]],
 ] as const)("agrees for the client's %s and the broker's %i ms on %j", (asked, heartBeatMs, [sentMs, receivedMs]) => {
-  const profile = createStandardProfile({ hasImplicitReceipts: false, heartBeatMs });
   const headers = [
     ["accept-version", "1.2"],
     ...(asked === undefined ? [] : [["heart-beat", asked] as const]),
   ] as const;
   const frame = { command: "CONNECT", headers, body: Buffer.alloc(0) } as const;
-  const accepted = acceptConnect(frame, { profile, session: "s", server: "x" });
+  const accepted = acceptConnect(frame, { heartBeatMs, session: "s", server: "x" });
   expect(accepted.heartBeat).toEqual({ sentMs, receivedMs });
   expect(findHeader(accepted.headers, "heart-beat")).toBe(`${heartBeatMs},${heartBeatMs}`);
 });
 
 it.each(["", "1", "1,2,3", "-1,0", "1, 2", "a,b"])("refuses the heart-beat %j", (asked) => {
-  const profile = createStandardProfile({ hasImplicitReceipts: false, heartBeatMs: 1_000 });
   const headers = [
     ["accept-version", "1.1"],
     ["heart-beat", asked],
   ] as const;
   const frame = { command: "CONNECT", headers, body: Buffer.alloc(0) } as const;
-  expect(() => acceptConnect(frame, { profile, session: "s", server: "x" })).toThrow(/"heart-beat" is two numbers/);
+  expect(() => acceptConnect(frame, { heartBeatMs: 1_000, session: "s", server: "x" })).toThrow(
+    /"heart-beat" is two numbers/,
+  );
 });
 
 it("sends something at least once in each interval, whenever other bytes were written", () => {

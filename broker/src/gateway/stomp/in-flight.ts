@@ -1,14 +1,12 @@
 import type { Ticket } from "../../domain/delivery-window.ts";
-import { SetMap } from "../../lib/set-map.ts";
 
 /**
- * The events of one subscription that were sent to the client and not acknowledged, in the order of sending. Each has the name by which the client settles it.
- * Two events have one name only if they have one eventId and the client knows no other name for them: see `message-id` in profile.ts.
+ * The events of one subscription that were sent to the client and not acknowledged, in the order of sending. Each has a name of its own, by which the client
+ * settles it.
  */
 export class InFlight {
   readonly #names = new Map<Ticket, string>();
-  /** The tickets of each name, in the order of sending. */
-  readonly #tickets = new SetMap<string, Ticket>();
+  readonly #tickets = new Map<string, Ticket>();
   /**
    * Events that were settled last, or that a reorg removed. A late ACK of one of them does nothing, while an ACK of an unknown event is an error: a
    * client may settle an event twice, and cannot know what a reorg removed.
@@ -25,7 +23,7 @@ export class InFlight {
     // If an event still has this ticket, a reorg removed that event: a late ACK of it must not acknowledge the new one.
     this.#forget(ticket);
     this.#names.set(ticket, name);
-    this.#tickets.add(name, ticket);
+    this.#tickets.set(name, ticket);
     this.#settled.delete(name);
   }
 
@@ -36,15 +34,14 @@ export class InFlight {
 
   /** Whether the event waits to be settled. */
   has(name: string): boolean {
-    return this.#tickets.get(name).size > 0;
+    return this.#tickets.has(name);
   }
 
   /**
-   * Removes the event with this name, or with `through` all events up to it. Of several events with the name this is the one sent first: the client may not
-   * have processed what was sent after it. Returns the tickets in order; none if the event was already settled.
+   * Removes the event with this name, or with `through` all events up to it. Returns the tickets in order; none if the event was already settled.
    */
   settle(name: string, reach: "one" | "through"): readonly Ticket[] {
-    const [last] = this.#tickets.get(name);
+    const last = this.#tickets.get(name);
     if (last === undefined) return [];
     const found = reach === "one" ? [last] : this.#through(last);
     for (const ticket of found) this.#forget(ticket);
@@ -64,7 +61,7 @@ export class InFlight {
     const name = this.#names.get(ticket);
     if (name === undefined) return;
     this.#names.delete(ticket);
-    this.#tickets.delete(name, ticket);
+    this.#tickets.delete(name);
     this.#settled.add(name);
     const [oldest] = this.#settled;
     if (this.#settled.size > this.#settledMax && oldest !== undefined) this.#settled.delete(oldest);

@@ -12,4 +12,8 @@ export interface StompSettings {
   readonly subscriptionExpirySeconds: number;
   /** How long a client may take to send its CONNECT. */
   readonly connectTimeoutMs: number;
+  /** Interval in milliseconds at which the broker can send heart-beats, and at which it wants them; 0 for none. */
+  readonly heartBeatMs: number;
+  /** Whether SUBSCRIBE and UNSUBSCRIBE without `receipt` get a RECEIPT with their `id`. */
+  readonly hasImplicitReceipts: boolean;
 }

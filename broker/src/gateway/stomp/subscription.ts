@@ -1,4 +1,3 @@
-import type { Ticket } from "../../domain/delivery-window.ts";
 import type { Attachment, ConnectedSession } from "../../engine/broker.ts";
 import type { Delivery, EndReason, Peer } from "../../engine/session/peer.ts";
 import type { Outbox } from "../shared/connection/outbox.ts";
@@ -7,7 +6,6 @@ import type { Headers, Version } from "./codec/frame.ts";
 import { InFlight } from "./in-flight.ts";
 import { settledKeptMin } from "./limits.ts";
 import { toMessageHeaders } from "./mapping.ts";
-import type { Profile } from "./profile.ts";
 
 /** Values of SUBSCRIBE's header `ack`. */
 export const ackModes = ["auto", "client", "client-individual"] as const;
@@ -28,7 +26,6 @@ export interface SubscriptionParts {
   /** Events that may be sent and not acknowledged. */
   readonly prefetch: number;
   readonly version: Version;
-  readonly profile: Profile;
   readonly extensionPrefix: string;
   readonly outbox: Outbox;
   readonly onEnded: (why: EndReason) => void;
@@ -43,7 +40,6 @@ export class Subscription implements Peer {
   #attachment: Attachment | undefined;
   #isOpen = false;
   #isPaused = false;
-  #delay: NodeJS.Timeout | undefined;
 
   constructor(parts: SubscriptionParts) {
     this.parts = parts;
@@ -59,16 +55,11 @@ export class Subscription implements Peer {
     this.#attachment = attachment;
   }
 
-  /** Takes events once the profile's pause is over. Call it when the RECEIPT is sent. */
+  /** Takes events from now on. Call it when the RECEIPT is sent. */
   open(): void {
     if (this.#isPaused) return; // the answers before the RECEIPT were late, and the client has left meanwhile
-    const { firstMessageDelayMs } = this.parts.profile;
-    const open = (): void => {
-      this.#isOpen = true;
-      this.wake();
-    };
-    if (firstMessageDelayMs === 0) open();
-    else this.#delay = setTimeout(open, firstMessageDelayMs);
+    this.#isOpen = true;
+    this.wake();
   }
 
   /** Call it when the client can receive more. */
@@ -118,12 +109,12 @@ export class Subscription implements Peer {
   }
 
   acknowledge(name: string): void {
-    this.#settle(name, (ticket) => this.#session?.acknowledge(ticket));
+    for (const ticket of this.#inFlight.settle(name, this.#reach)) this.#session?.acknowledge(ticket);
   }
 
   /** Handles a NACK: the client could not process the event, and gets it again. */
   reject(name: string): void {
-    this.#settle(name, (ticket) => this.#session?.reject(ticket, "one"));
+    for (const ticket of this.#inFlight.settle(name, this.#reach)) this.#session?.reject(ticket, "one");
   }
 
   /** Acknowledgements may follow until the promise settles, even after {@link detach}. The promise must not reject. */
@@ -133,7 +124,6 @@ export class Subscription implements Peer {
 
   /** Takes no more events, even if it is opened later. */
   pause(): void {
-    clearTimeout(this.#delay);
     this.#isOpen = false;
     this.#isPaused = true;
   }
@@ -155,14 +145,6 @@ export class Subscription implements Peer {
     await this.#attachment?.end();
   }
 
-  /** Goes on to the next event of this name if a reorg removed the first: the client does not know which of them the chain still has. */
-  #settle(name: string, settle: (ticket: Ticket) => boolean | undefined): void {
-    let isGone = true;
-    while (isGone && this.#inFlight.has(name)) {
-      for (const ticket of this.#inFlight.settle(name, this.#reach)) isGone = settle(ticket) === false;
-    }
-  }
-
   /** An acknowledgement in mode `client` is cumulative (1.2, "SUBSCRIBE ack Header"). */
   get #reach(): "one" | "through" {
     return this.parts.ackMode === "client" ? "through" : "one";
@@ -173,17 +155,15 @@ export class Subscription implements Peer {
    * topics. Before 1.2 the name is the eventId where it can be, since clients see it as `message-id`.
    */
   #toName({ eventId, ticket }: Delivery): string {
-    const { version, profile } = this.parts;
-    const isTaken = profile.messageId === "eventId" && this.#inFlight.has(eventId);
-    return version === "1.2" || isTaken ? `${eventId}~${ticket}` : eventId;
+    const isUsable = this.parts.version !== "1.2" && !this.#inFlight.has(eventId);
+    return isUsable ? eventId : `${eventId}~${ticket}`;
   }
 
   #toHeaders({ eventId, ticket }: Delivery, name: string): Headers {
-    const { id, key, number, version, profile, ackMode } = this.parts;
-    const ownId = version === "1.2" ? eventId : name; // 1.2 settles by `ack`
+    const { id, key, number, version, ackMode } = this.parts;
     const headers: (readonly [string, string])[] = [];
     if (id !== undefined) headers.push(["subscription", id]);
-    headers.push(["message-id", profile.messageId === "subscription" ? (id ?? key) : ownId]);
+    headers.push(["message-id", version === "1.2" ? eventId : name]); // 1.2 settles by `ack`
     if (version === "1.2" && ticket !== undefined && ackMode !== "auto") headers.push(["ack", toAckId(number, name)]);
     headers.push(["subscription-id", key]);
     return headers;

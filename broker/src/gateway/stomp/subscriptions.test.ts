@@ -288,28 +288,6 @@ it("ends a connection whose client rejects one event too often; a SUBSCRIBE resu
   expect(await bodies(next, 1)).toEqual(["1"]);
 });
 
-it("sends no MESSAGE before the RECEIPT of its SUBSCRIBE and the pause of the profile", async () => {
-  const port = await start({ profile: { firstMessageDelayMs: 100 } });
-  await publish(port, "1");
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  const client = await RawClient.connect(port);
-  await subscribe(client, { eventId: "OFFSET_FIRST" });
-  vi.advanceTimersByTime(99);
-  client.send("BEGIN", { transaction: "t", receipt: "nothing before" });
-  expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe("nothing before");
-  vi.advanceTimersByTime(1);
-  await client.next("MESSAGE");
-});
-
-it("sends the id of the SUBSCRIBE as message-id if the profile says so", async () => {
-  const port = await start({ profile: { messageId: "subscription" } });
-  const client = await RawClient.connect(port, "1.1");
-  await subscribe(client, { ack: "client" });
-  const [eventId] = await publish(port, "1");
-  const { headers } = await client.next("MESSAGE");
-  expect(headers).toMatchObject({ "message-id": "s", eventId });
-});
-
 it.each(["1.0", "1.1"])(
   "acknowledges the event of message-id, even if the ACK has another eventId, over STOMP %s",
   async (version) => {
@@ -323,18 +301,6 @@ it.each(["1.0", "1.1"])(
     expect(await waiting()).toEqual([1]);
   },
 );
-
-it("acknowledges by eventId if message-id names the subscription", async () => {
-  const port = await start({ profile: { messageId: "subscription" } });
-  const client = await RawClient.connect(port, "1.1");
-  await subscribe(client, { ack: "client" });
-  await publish(port, "1");
-  const { headers } = await client.next("MESSAGE");
-  const eventId = headers["eventId"] ?? "";
-  client.send("ACK", { "message-id": "s", subscription: "s", eventId, receipt: "acked" });
-  await client.next("RECEIPT");
-  expect(await waiting()).toEqual([0]);
-});
 
 it.each([
   ["two subscriptions of one id", { id: "s", destination: "u" }, /"s" already/],

@@ -10,7 +10,6 @@ import { type ClientFrame, findHeader, type Headers, type Version } from "./code
 import { connectionFiltersMax, connectionPrefetchMax, prefetchDefault, prefetchMax, prefetchMin } from "./limits.ts";
 import { requireHeader } from "./mapping.ts";
 import { requireName } from "./names.ts";
-import type { Profile } from "./profile.ts";
 import type { StompSettings } from "./settings.ts";
 import { type AckMode, ackModes, parseAckId, Subscription } from "./subscription.ts";
 
@@ -18,7 +17,6 @@ export interface SubscriptionsParts {
   readonly broker: Pick<Broker, "attach">;
   readonly caller: Caller;
   readonly version: Version;
-  readonly profile: Profile;
   readonly settings: Pick<StompSettings, "extensionPrefix" | "subscriptionsMax" | "subscriptionExpirySeconds">;
   readonly outbox: Outbox;
   /** A UUID. */
@@ -124,7 +122,7 @@ export class Subscriptions {
   }
 
   #create(headers: Headers, filters: readonly string[]): Subscription {
-    const { settings, version, profile, outbox, newKey, onEnded, onSuspended } = this.#parts;
+    const { settings, version, outbox, newKey, onEnded, onSuspended } = this.#parts;
     const { extensionPrefix } = settings;
     const given = findHeader(headers, `${extensionPrefix}subscriptionId`);
     const ackMode = toAckMode(findHeader(headers, "ack") ?? "auto", version);
@@ -139,14 +137,10 @@ export class Subscriptions {
       filters,
       prefetch: Math.min(toPrefetch(findHeader(headers, "prefetch-count"), ackMode), this.#findPrefetchLeft(ackMode)),
       version,
-      profile,
       extensionPrefix,
       outbox,
       onEnded: (why) => onEnded(subscription, why),
-      onSuspended: () => {
-        this.#leave(subscription);
-        onSuspended(subscription);
-      },
+      onSuspended: () => onSuspended(subscription),
     });
     return subscription;
   }
@@ -157,12 +151,6 @@ export class Subscriptions {
     const acknowledged = [...this.#open.values()].filter(({ parts }) => parts.ackMode !== "auto");
     const taken = acknowledged.reduce((sum, { parts }) => sum + parts.prefetch, 0);
     return Math.max(prefetchMin, connectionPrefetchMax - taken);
-  }
-
-  /** Detaches a suspended subscription, so that the connection may subscribe again. */
-  #leave(subscription: Subscription): void {
-    if (this.#open.get(subscription.parts.name) === subscription) this.#forget(subscription);
-    void subscription.detach(this.#parts.settings.subscriptionExpirySeconds);
   }
 
   #forget({ parts: { name, filters } }: Subscription): void {
@@ -225,15 +213,9 @@ export class Subscriptions {
     return undefined; // its subscription has ended
   }
 
-  /** The eventId of an ACK or NACK. If `message-id` names the subscription, clients give `eventId` too. */
-  #messageIdOf(headers: Headers): string {
-    const own = this.#parts.profile.messageId === "eventId" ? undefined : findHeader(headers, "eventId");
-    return own ?? requireHeader(headers, "message-id");
-  }
-
   /** Before 1.2, `message-id` names an event, in 1.1 together with `subscription`. */
   #findByMessage(headers: Headers): Settled | undefined {
-    const messageId = this.#messageIdOf(headers);
+    const messageId = requireHeader(headers, "message-id");
     const name =
       this.#parts.version === "1.1" ? requireHeader(headers, "subscription") : findHeader(headers, "subscription");
     if (name === undefined) return this.#findAnywhere(messageId);

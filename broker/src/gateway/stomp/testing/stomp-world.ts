@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { ConnectionWorld, type ConnectionWorldOptions } from "../../testing/connection-world.ts";
 import { noStompMetrics, type StompMetrics } from "../metrics.ts";
-import { createStandardProfile, type Profile } from "../profile.ts";
 import type { StompSettings } from "../settings.ts";
 import { StompServer } from "../stomp-server.ts";
 
@@ -13,25 +12,23 @@ const testSettings: StompSettings = {
   subscriptionsMax: 100,
   subscriptionExpirySeconds: 60,
   connectTimeoutMs: 10_000,
+  heartBeatMs: 0,
+  hasImplicitReceipts: false,
 };
-
-const testProfile = createStandardProfile({ hasImplicitReceipts: false, heartBeatMs: 0 });
 
 export interface StompWorldOptions extends ConnectionWorldOptions {
   readonly metrics?: Partial<StompMetrics>;
   /** Settings that differ from {@link testSettings}. */
   readonly settings?: Partial<StompSettings>;
-  readonly profile?: Partial<Profile>;
 }
 
 /** A broker over an in-memory chain, with a STOMP server on loopback. */
 export class StompWorld extends ConnectionWorld<StompServer> {
-  static start({ metrics, settings, profile, ...options }: StompWorldOptions = {}): Promise<StompWorld> {
+  static start({ metrics, settings, ...options }: StompWorldOptions = {}): Promise<StompWorld> {
     const world = new StompWorld(options, (parts) => {
       return new StompServer({
         ...parts,
         settings: { ...testSettings, ...settings },
-        profile: { ...testProfile, ...profile },
         server: "Stele/test",
         newId: () => randomUUID(),
         metrics: { ...noStompMetrics, ...metrics },
