@@ -182,23 +182,19 @@ export interface ConnectedSession extends TailSession {
   hasFilter(filter: TopicFilter): boolean;
   /** The origin to name in a publish to the topic, so that this session does not get the event back; undefined if it may get the event. */
   originFor(topic: string): string | undefined;
-  /** Acknowledges the event of a ticket. Answers whether that event was in flight. */
-  acknowledge(ticket: Ticket): boolean;
+  /** Acknowledges the event of a ticket, if that event is in flight. */
+  acknowledge(ticket: Ticket): void;
   /**
    * Call it when the peer has received an event of QoS 2. Answers whether the event was in flight; {@link Peer.release} follows once the receipt is
    * recorded.
    */
   receive(ticket: Ticket): boolean;
-  /** Acknowledges every event that the peer was given, up to this ticket. Answers whether any was in flight. */
-  acknowledgeThrough(ticket: Ticket): boolean;
   /**
-   * Rejects the event of a ticket, or every event that the peer was given up to this ticket (`through`). The peer gets each again with the same ticket,
-   * before any newer event, after a wait that grows. Rejections are counted across connections; after `rejectionsMax` of one event the session is
-   * suspended: it calls `Peer.suspended`, and its peer gets nothing more until another {@link Broker.attach}. Answers whether the peer had the ticket.
+   * Rejects the event of a ticket, if the peer has it. The peer gets the event again with the same ticket, before any newer event, after a wait that grows.
+   * Rejections are counted across connections; after `rejectionsMax` of one event the session is suspended: it calls `Peer.suspended`, and its peer gets
+   * nothing more until another {@link Broker.attach}.
    */
-  reject(ticket: Ticket, reach: "one" | "through"): boolean;
-  /** Changes how many events may be in flight: given to the peer and not acknowledged. */
-  resize(windowMax: number): void;
+  reject(ticket: Ticket): void;
 }
 
 /** The filters of a session that cannot change them. The session's key is its subscription identifier, a UUID. */

@@ -105,7 +105,7 @@ it("a client that rejects an event does not get the event again once the right t
   await engine.publish("a", "a");
   await engine.publish("b", "b");
   denied = "a";
-  attachment.session.reject(peer.deliveries[0]?.ticket ?? 0, "one");
+  attachment.session.reject(peer.deliveries[0]?.ticket ?? 0);
   await engine.clock.advance(60_000);
   expect(topicsOf(peer)).toEqual(["a", "b"]);
 });

@@ -10,7 +10,7 @@ import { LazyMap, LazySet } from "../../lib/lazy-collections.ts";
 /** A peer, and the state of its deliveries. */
 export interface Connection {
   readonly peer: Peer;
-  windowMax: number;
+  readonly windowMax: number;
   /** The loops that deliver to the peer; undefined while the index rolls back. */
   reading: Reading | undefined;
   /** Position at which the next feed begins. */
@@ -67,13 +67,6 @@ export function createConnection(
 /** The events in flight that come from the session's stream, or those from outside it: retained events and events of shares. */
 export function inFlight(window: DeliveryWindow, where: "stream" | "outside"): readonly InFlight[] {
   return [...window.entries].filter((entry) => isOutsideStream(entry) === (where === "outside"));
-}
-
-/** The tickets that the peer has up to `ticket`, in the order of delivery; empty if it does not have `ticket`. */
-export function heldThrough(connection: Connection | undefined, ticket: Ticket): readonly Ticket[] {
-  if (connection?.held.has(ticket) !== true) return [];
-  const tickets = [...connection.held];
-  return tickets.slice(0, tickets.indexOf(ticket) + 1);
 }
 
 /** The event that an earlier connection had at a position, if this one must still get it. */

@@ -2,7 +2,7 @@ import type { DeliveryWindow, InFlight, Ticket } from "../../domain/delivery-win
 import { backoffDelayMs } from "../../lib/backoff.ts";
 import type { CancelSignal } from "../../lib/cancellation.ts";
 import { pause } from "../../lib/pause.ts";
-import { type Connection, heldThrough } from "./connection.ts";
+import type { Connection } from "./connection.ts";
 import type { Waiting, WaitingParts } from "./waiting.ts";
 import { LazyMap } from "../../lib/lazy-collections.ts";
 
@@ -50,16 +50,10 @@ export class Rejections {
     return !this.#isSuspended && this.#next() !== undefined;
   }
 
-  /** Records that the peer rejects one event, or all events that it has up to this one. Returns whether the peer has the event. */
-  add(
-    connection: Connection,
-    { ticket, reach }: { readonly ticket: Ticket; readonly reach: "one" | "through" },
-  ): boolean {
-    if (!connection.held.has(ticket)) return false;
-    for (const one of reach === "one" ? [ticket] : heldThrough(connection, ticket)) {
-      connection.held.delete(one);
-      if (this.#suspendsAfter(one)) connection.peer.suspended?.(one);
-    }
+  /** Records that the peer rejects an event. Returns whether the peer has the event. */
+  add({ held, peer }: Connection, ticket: Ticket): boolean {
+    if (!held.delete(ticket)) return false;
+    if (this.#suspendsAfter(ticket)) peer.suspended?.(ticket);
     return true;
   }
 

@@ -10,7 +10,7 @@ import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import type { SessionId, SessionState, SessionWithFilters, StoredFilter } from "../../ports/session-store.ts";
 import type { ConnectedSession } from "../broker.ts";
 import { indexedUpTo } from "../index-progress.ts";
-import { type Connection, createConnection, hasRoomForShares, heldThrough, rollBackDeliveries } from "./connection.ts";
+import { type Connection, createConnection, hasRoomForShares, rollBackDeliveries } from "./connection.ts";
 import { FilterSet } from "./filter-set.ts";
 import { DeliverySender } from "./delivery-sender.ts";
 import { Memberships } from "./shares/memberships.ts";
@@ -251,32 +251,18 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     return this.#filters.originFor(topic);
   }
 
-  /** Returns whether the ticket was in flight. */
-  acknowledge(ticket: Ticket): boolean {
+  acknowledge(ticket: Ticket): void {
     const isKnown = this.#window.acknowledge(ticket);
     this.#connection?.held.delete(ticket);
     this.#shared.acknowledged(ticket);
-    if (!isKnown) return false;
+    if (!isKnown) return;
     this.#changed();
     this.wake();
-    return true;
   }
 
-  acknowledgeThrough(ticket: Ticket): boolean {
-    const tickets = heldThrough(this.#connection, ticket);
-    for (const one of tickets) this.acknowledge(one);
-    return tickets.length > 0;
-  }
-
-  reject(ticket: Ticket, reach: "one" | "through"): boolean {
-    if (this.#connection === undefined || !this.#rejections.add(this.#connection, { ticket, reach })) return false;
+  reject(ticket: Ticket): void {
+    if (this.#connection === undefined || !this.#rejections.add(this.#connection, ticket)) return;
     this.#changed();
-    this.wake();
-    return true;
-  }
-
-  resize(windowMax: number): void {
-    if (this.#connection !== undefined) this.#connection.windowMax = windowMax;
     this.wake();
   }
 

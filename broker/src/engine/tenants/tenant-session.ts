@@ -49,8 +49,8 @@ export class TenantSession implements ConnectedSession {
     return this.#session.originFor(this.#names.toReal(topic));
   }
 
-  acknowledge(ticket: Ticket): boolean {
-    return this.#session.acknowledge(ticket);
+  acknowledge(ticket: Ticket): void {
+    this.#session.acknowledge(ticket);
   }
 
   receive(ticket: Ticket): boolean {
@@ -61,16 +61,8 @@ export class TenantSession implements ConnectedSession {
     this.#session.wake();
   }
 
-  acknowledgeThrough(ticket: Ticket): boolean {
-    return this.#session.acknowledgeThrough(ticket);
-  }
-
-  reject(ticket: Ticket, reach: "one" | "through"): boolean {
-    return this.#session.reject(ticket, reach);
-  }
-
-  resize(windowMax: number): void {
-    this.#session.resize(windowMax);
+  reject(ticket: Ticket): void {
+    this.#session.reject(ticket);
   }
 }
 

@@ -114,7 +114,7 @@ export class Subscription implements Peer {
 
   /** Handles a NACK: the client could not process the event, and gets it again. */
   reject(name: string): void {
-    for (const ticket of this.#inFlight.settle(name, this.#reach)) this.#session?.reject(ticket, "one");
+    for (const ticket of this.#inFlight.settle(name, this.#reach)) this.#session?.reject(ticket);
   }
 
   /** Acknowledgements may follow until the promise settles, even after {@link detach}. The promise must not reject. */
