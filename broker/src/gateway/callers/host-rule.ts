@@ -1,8 +1,5 @@
 import { isIP } from "node:net";
 
-/** Maximum number of cached Host headers; a cached one costs one look-up. The cache has only allowed ones, so that strangers cannot fill it. */
-const hostsKeptMax = 1000;
-
 /** Maximum length of an allowed Host header: a DNS name and a port. */
 const hostCharactersMax = 260;
 
@@ -18,7 +15,6 @@ export class HostRule {
   /** Allowed endings of names, each with its leading dot. */
   readonly #suffixes: readonly string[];
   readonly #allowsAll: boolean;
-  readonly #kept = new Set<string>();
 
   /** `allowed` holds names, `*.name` for every name below one, or `*` for any. */
   constructor(allowed: readonly string[]) {
@@ -32,14 +28,6 @@ export class HostRule {
   }
 
   allows(host: string): boolean {
-    if (this.#kept.has(host)) return true;
-    if (!this.#judge(host)) return false;
-    if (this.#kept.size >= hostsKeptMax) this.#kept.clear();
-    this.#kept.add(host);
-    return true;
-  }
-
-  #judge(host: string): boolean {
     if (host.length > hostCharactersMax) return false;
     const [, ipv6, name] = hostPattern.exec(host.toLowerCase()) ?? [];
     if (ipv6 !== undefined) return this.#allowsAll || isOwnIpv6(ipv6);
