@@ -2,6 +2,7 @@ import type { AttemptOutcome, CallbackTarget, Notification, TestOutcome } from "
 import { isRpc, webhookIdOf } from "./callback-body.ts";
 import { describeFailure } from "./describe-failure.ts";
 import type { Answer } from "./exchange.ts";
+import { findJson } from "../../lib/find-json.ts";
 import { parseRetryAfter } from "../../lib/retry-after.ts";
 
 export interface JudgeContext {
@@ -68,21 +69,13 @@ function findResponseFault(answer: Answer, requestId: string): string | undefine
 /** The JSON-RPC response, or why it is none. */
 function readResponse({ isCut, body }: Answer): object | string {
   if (isCut) return "the JSON-RPC response is too long";
-  const response = parseJson(body);
+  const response = findJson(utf8.decode(body));
   const isResponse = typeof response === "object" && response !== null && !Array.isArray(response);
   return isResponse ? response : "the body is not a JSON-RPC response";
 }
 
 /** Without a byte order mark, which some servers put before their JSON and a reader may ignore (RFC 8259, section 8.1). */
 const utf8 = new TextDecoder();
-
-function parseJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(utf8.decode(body));
-  } catch {
-    return undefined;
-  }
-}
 
 function codeOf(error: unknown): string {
   const code = typeof error === "object" && error !== null && "code" in error ? error.code : undefined;

@@ -1,3 +1,4 @@
+import { findJson } from "../../../lib/find-json.ts";
 import type { LogInSecrets } from "./log-in.ts";
 
 /** A log-in that has begun, as its browser keeps it. */
@@ -18,21 +19,13 @@ const secretPattern = /^[\w-]{43}$/;
 
 /** Undefined for a text that is not a flow. */
 export function decodeFlow(text: string): Flow | undefined {
-  const parts = parse(Buffer.from(text, "base64url").toString());
+  const parts = findJson(Buffer.from(text, "base64url").toString());
   if (!Array.isArray(parts) || !parts.every((part) => typeof part === "string")) return undefined;
   const [name, state, nonce, verifier, view] = parts;
   if (name === undefined || state === undefined || nonce === undefined) return undefined;
   if (verifier === undefined || view === undefined) return undefined;
   if (![state, nonce, verifier].every((secret) => secretPattern.test(secret))) return undefined;
   return { name, secrets: { state, nonce, verifier }, view };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Views to which a log-in returns; any other gives the overview. Their length is limited so that the flow fits into its cookie. */

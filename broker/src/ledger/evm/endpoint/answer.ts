@@ -1,3 +1,4 @@
+import { findJson } from "../../../lib/find-json.ts";
 import type { EndpointAddress } from "./address.ts";
 import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
 
@@ -12,23 +13,15 @@ export const connectTimeoutMs = 5_000;
 export type RawAnswer = Readonly<Record<string, unknown>>;
 
 export function parseObject(text: string): RawAnswer | undefined {
-  return toObject(parseJson(text));
+  return toObject(findJson(text));
 }
 
 /** The answers to a batch, in the order of `ids`; undefined in place of a missing answer. Undefined as a whole if the text is not a JSON array. */
 export function parseBatch(text: string, ids: readonly number[]): readonly (RawAnswer | undefined)[] | undefined {
-  const value = parseJson(text);
+  const value = findJson(text);
   if (!Array.isArray(value)) return undefined;
   const answers = value.map(toObject);
   return ids.map((id) => answers.find((answer) => answer?.["id"] === id));
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function toObject(value: unknown): RawAnswer | undefined {

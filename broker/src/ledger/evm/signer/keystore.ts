@@ -3,6 +3,7 @@ import { promisify } from "node:util";
 import { scryptAsync } from "@noble/hashes/scrypt.js";
 import { keccak256 } from "@stele/eth/node";
 import { z } from "zod";
+import { findJson } from "../../../lib/find-json.ts";
 
 /** Upper bound on the memory of a key derivation, in bytes: four times geth's strongest setting. */
 const scryptBytesMax = 1_073_741_824;
@@ -75,7 +76,7 @@ function isPowerOfTwo(value: number): boolean {
 }
 
 function parseKeystore(text: string, source: string): z.infer<typeof keystore> {
-  const { data } = keystore.safeParse(parseJson(text));
+  const { data } = keystore.safeParse(findJson(text));
   if (data !== undefined) return data;
   throw new Error(
     `${source} is not a keystore that can be read: JSON of version 3, with aes-128-ctr and scrypt or pbkdf2.`,
@@ -96,12 +97,4 @@ async function derive({ kdf, kdfparams }: Derivation, password: string, source: 
       error === null ? resolve(key) : reject(error),
     );
   });
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
