@@ -2,7 +2,7 @@ import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { ConnectionMemory } from "../shared/connection/memory.ts";
 import { Connections } from "../shared/connection/connections.ts";
 import { createConnectionLog } from "../shared/connection/connection-log.ts";
-import { createSocketSlices } from "../shared/connection/socket-slices.ts";
+import { createLoopSlices } from "../../lib/system/loop-slices.ts";
 import { SocketListener } from "../shared/connection/socket-listener.ts";
 import type { UpgradeRoute } from "../shared/connection/upgrade.ts";
 import { Connection } from "./connection.ts";
@@ -46,7 +46,7 @@ export class MqttServer extends SocketListener {
 }
 
 function toConnections(options: MqttOptions): Connections {
-  const { connectionsMax, settings, logger, metrics, slices = createSocketSlices() } = options;
+  const { connectionsMax, settings, logger, metrics, slices = createLoopSlices() } = options;
   const parts = {
     ...options,
     slices,

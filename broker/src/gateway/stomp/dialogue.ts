@@ -136,8 +136,8 @@ export class Dialogue {
   }
 
   /** Sends a RECEIPT in turn, if the client asked for one. */
-  #receipt(receipt: string | undefined, more: Headers = []): void {
-    if (receipt !== undefined) this.#answers.expect(receipt)(() => this.#reply(receipt, more));
+  #receipt(receipt: string | undefined): void {
+    if (receipt !== undefined) this.#answers.expect(receipt)(() => this.#reply(receipt, []));
   }
 
   #confirm(receipt: string | undefined): void {

@@ -2,7 +2,7 @@ import type { TimeSlices } from "../../lib/time-slices.ts";
 import { Connections } from "../shared/connection/connections.ts";
 import { createConnectionLog } from "../shared/connection/connection-log.ts";
 import { SocketListener } from "../shared/connection/socket-listener.ts";
-import { createSocketSlices } from "../shared/connection/socket-slices.ts";
+import { createLoopSlices } from "../../lib/system/loop-slices.ts";
 import type { UpgradeRoute } from "../shared/connection/upgrade.ts";
 import { Connection, type ConnectionParts } from "./connection.ts";
 import { headBytesMax, messageBytesSpareMin } from "./limits.ts";
@@ -39,7 +39,7 @@ export class StompServer extends SocketListener {
 }
 
 function toConnections(options: StompOptions): Connections {
-  const { connectionsMax, settings, logger, metrics, slices = createSocketSlices() } = options;
+  const { connectionsMax, settings, logger, metrics, slices = createLoopSlices() } = options;
   const log = createConnectionLog(logger);
   return new Connections({
     protocol: "STOMP",

@@ -5,7 +5,7 @@ import type { Broker, TailCall } from "../../engine/broker.ts";
 import { inSlices } from "../../lib/time-slices.ts";
 import { probeAfterMs } from "../shared/connection/limits.ts";
 import type { UnreadBytes } from "../shared/connection/memory.ts";
-import { createSocketSlices } from "../shared/connection/socket-slices.ts";
+import { createLoopSlices } from "../../lib/system/loop-slices.ts";
 import { Encodings, type EncodingsOptions } from "./encodings.ts";
 import { heartbeatMs, heartbeatTurns, retryMsMax, retryMsMin } from "./limits.ts";
 import type { TailMetrics } from "./metrics.ts";
@@ -42,7 +42,7 @@ export class Tails {
   readonly #encodings: Encodings;
   /** Tails that have begun, by the turn of their heartbeats. */
   readonly #turns: readonly Set<Tail>[] = Array.from({ length: heartbeatTurns }, () => new Set<Tail>());
-  readonly #slices = createSocketSlices();
+  readonly #slices = createLoopSlices();
   readonly #timer: NodeJS.Timeout;
   /** Open tails, including those that have not begun yet. */
   #count = 0;

@@ -5,7 +5,7 @@ import type { BoundedLog } from "../../../lib/bounded-log.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { inSlices } from "../../../lib/time-slices.ts";
 import { createRepeatLog } from "./connection-log.ts";
-import { createSocketSlices } from "./socket-slices.ts";
+import { createLoopSlices } from "../../../lib/system/loop-slices.ts";
 
 /** One connection. Its constructor begins to serve it. */
 export interface Connected {
@@ -91,6 +91,6 @@ export class Connections {
   }
 
   async #endEach(): Promise<void> {
-    await inSlices(this.#open, createSocketSlices(), (connection) => connection.endByStop());
+    await inSlices(this.#open, createLoopSlices(), (connection) => connection.endByStop());
   }
 }
