@@ -16,18 +16,10 @@ import type { SqliteSession, Synchronous } from "./session.ts";
 
 /** SQLite for the query builder, over a session that others may share; `synchronous` applies to every commit made through it, `speed` to its turns. */
 export class SqliteDialect implements Dialect {
-  readonly #session: SqliteSession;
-  readonly #synchronous: Synchronous;
-  readonly #speed: Speed;
+  readonly createDriver: () => Driver;
 
   constructor(session: SqliteSession, synchronous: Synchronous, speed: Speed) {
-    this.#session = session;
-    this.#synchronous = synchronous;
-    this.#speed = speed;
-  }
-
-  createDriver(): Driver {
-    return new SqliteDriver(this.#session, this.#synchronous, this.#speed);
+    this.createDriver = () => new SqliteDriver(session, synchronous, speed);
   }
 
   createQueryCompiler(): QueryCompiler {
