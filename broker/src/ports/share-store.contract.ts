@@ -27,6 +27,7 @@ function manyFrom(firstNumber: number): readonly StoredFilter[] {
 /** The guarantees of the ShareStore port. */
 export function testShares(store: () => Store): void {
   const sessions = () => store().sessions;
+  const shares = () => store().shares;
 
   const claim = async (number: number, changes: Partial<SessionClaim> = {}): Promise<SessionKey> => {
     const own = { key: `client ${number}`, will: undefined, willDelayMs: 0, newId: idOf(number) };
@@ -42,17 +43,17 @@ export function testShares(store: () => Store): void {
   };
   const leave = (key: SessionKey) => sessions().saveSessionFilters(key, { put: [], removed: [filter], generation: 0 });
   const find = async (): Promise<StoredShare> => {
-    const share = await sessions().findShare(group, filter);
+    const share = await shares().findShare(group, filter);
     if (share === undefined) throw new Error("there is no share");
     return share;
   };
   const take = async (share: StoredShare, to: SessionKey, positions: readonly Position[]) => {
     const gifts = positions.map((place) => ({ topic, position: place, to: { id: to.id, epoch: to.epoch } }));
     const cursor = positions.at(-1) ?? share.cursor;
-    return sessions().takeShared({ id: share.id, epoch: share.epoch, cursor, gifts, dropped: [] });
+    return shares().takeShared({ id: share.id, epoch: share.epoch, cursor, gifts, dropped: [] });
   };
   const returned = async (id: ShareId) =>
-    (await sessions().listReturned(id, { after: positionZero, atMost: 9 })).map((place) => place.position);
+    (await shares().listReturned(id, { after: positionZero, atMost: 9 })).map((place) => place.position);
 
   let first: SessionKey;
   let share: StoredShare;
@@ -67,7 +68,7 @@ export function testShares(store: () => Store): void {
     await leave(first);
     expect(await find()).toEqual(share);
     await leave(second);
-    expect(await sessions().findShare(group, filter)).toBeUndefined();
+    expect(await shares().findShare(group, filter)).toBeUndefined();
     await join(3);
     expect((await find()).id).not.toBe(share.id);
   });
@@ -80,30 +81,30 @@ export function testShares(store: () => Store): void {
     const filters = put.map((one) => one.filter);
     await sessions().saveSessionFilters(second, { put, removed: [], generation: 0 });
     expect(await find()).toEqual(share);
-    expect(await sessions().findShareCursors(group, filters)).toEqual(new Map(filters.map((one) => [one, position])));
+    expect(await shares().findShareCursors(group, filters)).toEqual(new Map(filters.map((one) => [one, position])));
     await sessions().saveSessionFilters(second, { put: [], removed: filters, generation: 0 });
     const kept = [filter, ...ofBoth.map((one) => one.filter)];
-    expect(await sessions().findShareCursors(group, filters)).toEqual(new Map(kept.map((one) => [one, position])));
+    expect(await shares().findShareCursors(group, filters)).toEqual(new Map(kept.map((one) => [one, position])));
   });
 
   it("a share ends when the session of its last member ends, or when that member's filter is removed", async () => {
     await sessions().removeSession(first);
-    expect(await sessions().findShare(group, filter)).toBeUndefined();
+    expect(await shares().findShare(group, filter)).toBeUndefined();
     await join(2);
     expect(await sessions().removeSessionFilter(filterOf(2).id)).toBe(true);
-    expect(await sessions().findShare(group, filter)).toBeUndefined();
+    expect(await shares().findShare(group, filter)).toBeUndefined();
     const third = await join(3);
     await claim(3, { isClean: true, newId: idOf(4) });
     expect(third.id).toBe(idOf(3));
-    expect(await sessions().findShare(group, filter)).toBeUndefined();
+    expect(await shares().findShare(group, filter)).toBeUndefined();
   });
 
   it("the same filter in another group is a separate share", async () => {
     await join(2, { groupId: otherGroup });
-    expect((await sessions().findShare(otherGroup, filter))?.id).not.toBe(share.id);
+    expect((await shares().findShare(otherGroup, filter))?.id).not.toBe(share.id);
     await leave(first);
-    expect(await sessions().findShare(group, filter)).toBeUndefined();
-    expect(await sessions().findShare(otherGroup, filter)).toBeDefined();
+    expect(await shares().findShare(group, filter)).toBeUndefined();
+    expect(await shares().findShare(otherGroup, filter)).toBeDefined();
   });
 
   it("a thousand shares begin in a group that another group has too, and end in one of the two", async () => {
@@ -112,11 +113,11 @@ export function testShares(store: () => Store): void {
     await sessions().saveSessionFilters(second, { put: manyFrom(1_000), removed: [], generation: 0 });
     await sessions().saveSessionFilters(third, { put: manyFrom(2_000), removed: [], generation: 0 });
     const all = new Map(filters.map((one) => [one, position]));
-    expect(await sessions().findShareCursors(group, filters)).toEqual(all);
-    expect(await sessions().findShareCursors(otherGroup, filters)).toEqual(all);
+    expect(await shares().findShareCursors(group, filters)).toEqual(all);
+    expect(await shares().findShareCursors(otherGroup, filters)).toEqual(all);
     await sessions().saveSessionFilters(second, { put: [], removed: filters, generation: 0 });
-    expect(await sessions().findShareCursors(group, filters)).toEqual(new Map());
-    expect(await sessions().findShareCursors(otherGroup, filters)).toEqual(all);
+    expect(await shares().findShareCursors(group, filters)).toEqual(new Map());
+    expect(await shares().findShareCursors(otherGroup, filters)).toEqual(all);
   });
 
   it("only one of two concurrent takes succeeds", async () => {
@@ -155,16 +156,16 @@ export function testShares(store: () => Store): void {
       { isDurable: false },
     );
     expect(await returned(share.id)).toEqual([]);
-    expect(await sessions().findReturning([share.id])).toEqual([]);
+    expect(await shares().findReturning([share.id])).toEqual([]);
     await end();
-    const list = (after: Position, atMost: number) => sessions().listReturned(share.id, { after, atMost });
+    const list = (after: Position, atMost: number) => shares().listReturned(share.id, { after, atMost });
     expect(await list(positionZero, 9)).toEqual([
       { topic, position: places[0] },
       { topic, position: places[2] },
     ]);
     expect(await list(positionZero, 1)).toEqual([{ topic, position: places[0] }]);
     expect(await list(places[0], 9)).toEqual([{ topic, position: places[2] }]);
-    expect(await sessions().findReturning([share.id, idOf(9) as string as ShareId])).toEqual([share.id]);
+    expect(await shares().findReturning([share.id, idOf(9) as string as ShareId])).toEqual([share.id]);
   });
 
   it("finds the few returned events among thousands of unacknowledged ones of two shares", async () => {
@@ -172,7 +173,7 @@ export function testShares(store: () => Store): void {
     const member = await join(2);
     const other = { ...filterOf(3), filter: otherFilter };
     await sessions().saveSessionFilters(member, { put: [other], removed: [], generation: 0 });
-    const others = await sessions().findShare(group, otherFilter);
+    const others = await shares().findShare(group, otherFilter);
     if (others === undefined) throw new Error("there is no other share");
     const held = Array.from({ length: 4_500 }, (_, index) => toPosition(9, index));
     const returning = [1_999, 2_000, 4_499].map((index) => toPosition(9, index));
@@ -181,22 +182,22 @@ export function testShares(store: () => Store): void {
         const { id: session, epoch: sessionEpoch } = returning.includes(place) ? first : member;
         return { topic, position: place, to: { id: session, epoch: sessionEpoch } };
       });
-      await sessions().takeShared({ id, epoch, cursor: toPosition(9, 4_499), gifts, dropped: [] });
+      await shares().takeShared({ id, epoch, cursor: toPosition(9, 4_499), gifts, dropped: [] });
     }
-    expect(await sessions().findReturning([share.id, others.id])).toEqual([]);
+    expect(await shares().findReturning([share.id, others.id])).toEqual([]);
     await sessions().removeSession(first);
-    const found = await sessions().findReturning([share.id, others.id]);
+    const found = await shares().findReturning([share.id, others.id]);
     expect(found.toSorted()).toEqual([share.id, others.id].toSorted());
-    expect(await sessions().findReturning([others.id])).toEqual([others.id]);
+    expect(await shares().findReturning([others.id])).toEqual([others.id]);
     for (const { id } of [share, others]) {
       expect(await returned(id)).toEqual(returning);
       const page = { after: returning[0] ?? positionZero, atMost: 1 };
-      expect(await sessions().listReturned(id, page)).toEqual([{ topic, position: returning[1] }]);
+      expect(await shares().listReturned(id, page)).toEqual([{ topic, position: returning[1] }]);
     }
   });
 
   it("findShareCursors returns the cursor of a share, or the position before its oldest unacknowledged event", async () => {
-    const findPlaces = () => sessions().findShareCursors(group, [filter, parseTopicFilter("$share/others/a/#")]);
+    const findPlaces = () => shares().findShareCursors(group, [filter, parseTopicFilter("$share/others/a/#")]);
     expect(await findPlaces()).toEqual(new Map([[filter, position]]));
     await take(share, first, places);
     expect(await findPlaces()).toEqual(new Map([[filter, before(places[0])]]));
@@ -209,8 +210,8 @@ export function testShares(store: () => Store): void {
     expect(await findPlaces()).toEqual(new Map([[filter, before(places[1])]]));
     await settle([places[1]]);
     expect(await findPlaces()).toEqual(new Map([[filter, places[2]]]));
-    expect(await sessions().findShareCursors(otherGroup, [filter])).toEqual(new Map());
-    expect(await sessions().findShareCursors(group, [])).toEqual(new Map());
+    expect(await shares().findShareCursors(otherGroup, [filter])).toEqual(new Map());
+    expect(await shares().findShareCursors(group, [])).toEqual(new Map());
   });
 
   it("gives returned events to the next member, and drops returned events that no longer exist", async () => {
@@ -220,7 +221,7 @@ export function testShares(store: () => Store): void {
     const now = await find();
     const gifts = [{ topic, position: places[0], to: { id: second.id, epoch: second.epoch } }];
     const order = { id: now.id, epoch: now.epoch, cursor: now.cursor, gifts, dropped: [places[1]] };
-    expect(await sessions().takeShared(order)).toBe("taken");
+    expect(await shares().takeShared(order)).toBe("taken");
     expect(await returned(share.id)).toEqual([places[2]]);
   });
 
@@ -263,13 +264,13 @@ export function testShares(store: () => Store): void {
     expect(await find()).toEqual(share);
     expect(await replace([own])).toBe("saved");
     expect((await sessions().findSession(first.id))?.filters).toEqual([own]);
-    expect(await sessions().findShare(group, filter)).toBeUndefined();
+    expect(await shares().findShare(group, filter)).toBeUndefined();
   });
 
   it("undoes a take whose outcome is unknown, and refuses a take that comes later under the earlier epoch", async () => {
     await take(share, first, places);
     const gifts = places.map((place) => ({ topic, position: place, to: { id: first.id, epoch: first.epoch } }));
-    await sessions().returnShared({ id: share.id, gifts });
+    await shares().returnShared({ id: share.id, gifts });
     expect(await returned(share.id)).toEqual([...places]);
     expect(await take({ ...share, epoch: share.epoch + 1 }, first, places)).toBe("refused");
   });
@@ -280,10 +281,10 @@ export function testShares(store: () => Store): void {
     await take(share, first, places);
     await sessions().removeSessionFilter(own.id);
     const gifts = places.map((place) => ({ topic, position: place, to: first }));
-    await sessions().returnShared({ id: share.id, gifts });
+    await shares().returnShared({ id: share.id, gifts });
     expect(await returned(share.id)).toEqual([...places]);
     await take(await find(), await claim(1), places);
-    await sessions().returnShared({ id: share.id, gifts });
+    await shares().returnShared({ id: share.id, gifts });
     expect(await returned(share.id)).toEqual([]);
   });
 
@@ -291,7 +292,7 @@ export function testShares(store: () => Store): void {
     const second = await join(2);
     await take(share, second, places);
     const gifts = places.map((place) => ({ topic, position: place, to: first }));
-    await sessions().returnShared({ id: share.id, gifts });
+    await shares().returnShared({ id: share.id, gifts });
     expect(await returned(share.id)).toEqual([]);
   });
 

@@ -270,7 +270,9 @@ export const damagedBlocksMax = 64;
  */
 export interface Store extends PublishKeys {
   /** Sessions of clients that hold connections. */
-  readonly sessions: SessionStore & ShareStore;
+  readonly sessions: SessionStore;
+  /** Shares of these sessions. */
+  readonly shares: ShareStore;
   /** Events that subscriptions skipped. */
   readonly deadLetters: DeadLetters;
 

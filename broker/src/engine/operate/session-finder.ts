@@ -131,7 +131,7 @@ export class SessionFinder {
   /** Counts the waiting events of all sessions together. */
   async #countAll(found: readonly Found[], slices: Pauses): Promise<readonly Counted[]> {
     const counts = new PendingCounts({ ...this.#options, slices });
-    const places = await SharePlaces.read(this.#options.store.sessions, found);
+    const places = await SharePlaces.read(this.#options.store.shares, found);
     for (const one of found) {
       for (const filterCursor of filterCursorsOf(one, places)) counts.add(filterCursor);
       await slices.pause();

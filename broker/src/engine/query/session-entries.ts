@@ -12,7 +12,7 @@ import { SharePlaces } from "./share-places.ts";
 const sessionsReadMax = 50;
 
 export interface SessionEntriesOptions {
-  readonly store: Pick<Store, "sessions">;
+  readonly store: Pick<Store, "sessions" | "shares">;
   readonly slices: TimeSlices;
   /** Sessions that are connected to this node; they are newer than their rows in the store. */
   readonly sessions: {
@@ -50,7 +50,7 @@ export async function* sessionEntriesOf(options: SessionEntriesOptions): AsyncIt
 }
 
 async function* entriesOfAll(all: readonly Known[], { store, slices }: SessionEntriesOptions) {
-  const places = await SharePlaces.read(store.sessions, all);
+  const places = await SharePlaces.read(store.shares, all);
   for (const known of all) {
     yield* entriesOf(known, places);
     await slices.pause();

@@ -47,7 +47,7 @@ beforeEach(async () => {
     },
     findReturning: async (ids) => {
       looks += 1;
-      return memory.sessions.findReturning(ids);
+      return memory.shares.findReturning(ids);
     },
   });
   await addKey(firstId, "all of a");

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
-import type { SessionStore } from "../../ports/session-store.ts";
 import type { Store } from "../../ports/store.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { Attachment, AttachRequest, WillRequest } from "../broker.ts";
@@ -20,7 +19,7 @@ function gated(): Store {
     new Proxy(part, {
       get: (target, name) => {
         const member: unknown = Reflect.get(target, name, target);
-        if (name === "sessions") return wrap(member as SessionStore); // The store's part for sessions.
+        if (name === "sessions" || name === "shares") return wrap(member as object); // Parts of the store.
         if (typeof member !== "function") return member;
         return (...args: unknown[]) => (own.isKilled ? never : (Reflect.apply(member, target, args) as unknown));
       },

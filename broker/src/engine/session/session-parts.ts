@@ -28,7 +28,7 @@ import type { WaitingParts } from "./waiting.ts";
 import type { SessionTimes } from "./stored/session-times.ts";
 
 export interface SessionParts extends RetainedParts, WaitingParts, MembershipsParts {
-  readonly store: Pick<Store, "sessions">;
+  readonly store: Pick<Store, "sessions" | "shares">;
   readonly progress: IndexProgress;
   readonly eventIds: EventIds;
   readonly createFeed: (request: FeedRequest) => Feed;
@@ -107,7 +107,7 @@ export type FindStart = (
 export interface SessionsParts {
   readonly limits: EngineLimits;
   readonly groups: Groups;
-  readonly store: Pick<Store, "sessions" | "listRetained" | "readBatches" | "findSubscription">;
+  readonly store: Pick<Store, "sessions" | "shares" | "listRetained" | "readBatches" | "findSubscription">;
   /** The same store without dropped events, which `readDropped` reads from the chain. */
   readonly storeWithoutDropped: Pick<Store, "listRetained" | "readBatches">;
   readonly readDropped: RetainedReadsParts["readDropped"];

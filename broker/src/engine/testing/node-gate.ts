@@ -109,7 +109,7 @@ export class NodeGate {
     return new Proxy(target, {
       get: (_, name) => {
         const value: unknown = Reflect.get(target, name, target);
-        if (name === "sessions" || name === "deadLetters") return this.wrap(value as object, options); // Parts of the store.
+        if (["sessions", "shares", "deadLetters"].includes(String(name))) return this.wrap(value as object, options); // Parts of the store.
         if (typeof value !== "function") return value;
         return (...args: unknown[]) => {
           if (this.#isKilled) return new Promise(() => {});

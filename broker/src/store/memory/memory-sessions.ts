@@ -15,13 +15,11 @@ import type {
   SessionState,
   SessionStore,
   SessionWithFilters,
-  ShareId,
   StoredFilter,
   StoredSession,
 } from "../../ports/session-store.ts";
 import { mayResume, toDueWill, toNewSession } from "../../ports/claimed-session.ts";
 import { endsAt } from "../../ports/session-store.ts";
-import type { ReturnedPage, ShareStore, ShareTake } from "../../ports/share-store.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import { MemoryShares } from "./memory-shares.ts";
 
@@ -39,14 +37,14 @@ export interface MemorySessionsOptions {
 }
 
 /** Sessions in memory. Each call makes all its changes in one turn of the event loop. */
-export class MemorySessions implements SessionStore, ShareStore {
+export class MemorySessions implements SessionStore {
   readonly #options: MemorySessionsOptions;
   readonly #kept = new Map<SessionId, Kept>();
   readonly #idsByName = new Map<string, SessionId>();
   /** The session of each filter: many calls name a filter, and there may be tens of thousands of sessions. */
   readonly #idsByFilter = new Map<SubscriptionId, SessionId>();
   readonly #times = new Map<GroupId, number>();
-  readonly #shares = new MemoryShares({
+  readonly shares = new MemoryShares({
     epochOf: (id) => this.epochOf(id),
     isMember: (groupId, filter) => this.#hasMember(groupId, filter),
   });
@@ -100,7 +98,7 @@ export class MemorySessions implements SessionStore, ShareStore {
     return rows.flatMap(({ id, epoch, cursor, taken, outside, inFlight, settled = [] }) => {
       const state = { cursor, taken, outside, inFlight: Uint8Array.from(inFlight) };
       if (!this.#change({ id, epoch }, state)) return [id];
-      this.#shares.settle(id, settled);
+      this.shares.settle(id, settled);
       return [];
     });
   }
@@ -115,8 +113,8 @@ export class MemorySessions implements SessionStore, ShareStore {
     const gone = new Set([...left, ...put.map(({ filter }) => filter)]);
     const filters = [...kept.filters.filter(({ filter }) => !gone.has(filter)), ...put];
     this.#setFilters(kept, filters.toSorted(byFilterId));
-    this.#shares.join(kept.session.groupId, put);
-    this.#shares.leave(kept.session.groupId, left);
+    this.shares.join(kept.session.groupId, put);
+    this.shares.leave(kept.session.groupId, left);
     return "saved";
   }
 
@@ -189,8 +187,8 @@ export class MemorySessions implements SessionStore, ShareStore {
       kept,
       kept.filters.filter((filter) => filter.id !== id),
     );
-    this.#shares.leave(kept.session.groupId, removed);
-    this.#shares.keep(kept.session, kept.session.epoch + 1);
+    this.shares.leave(kept.session.groupId, removed);
+    this.shares.keep(kept.session, kept.session.epoch + 1);
     kept.session = { ...kept.session, epoch: kept.session.epoch + 1 };
     this.#options.onChanged?.(kept.session.id);
     return true;
@@ -205,30 +203,6 @@ export class MemorySessions implements SessionStore, ShareStore {
     return this.#detachedOf(groupId).length;
   }
 
-  async findShare(groupId: GroupId, filter: TopicFilter) {
-    return this.#shares.find(groupId, filter);
-  }
-
-  async findShareCursors(groupId: GroupId, filters: readonly TopicFilter[]) {
-    return this.#shares.findPlaces(groupId, filters);
-  }
-
-  async listReturned(id: ShareId, page: ReturnedPage) {
-    return this.#shares.listReturned(id, page);
-  }
-
-  async findReturning(ids: readonly ShareId[]) {
-    return this.#shares.findReturning(ids);
-  }
-
-  async takeShared(take: ShareTake) {
-    return this.#shares.take(take);
-  }
-
-  async returnShared(take: Pick<ShareTake, "id" | "gifts">) {
-    this.#shares.return(take);
-  }
-
   /** Detaches the sessions for which `isLost` returns true. A detached session keeps its `detachedAt` and loses its owner, if it has one. */
   detachWhere(isLost: (session: StoredSession) => boolean): void {
     for (const kept of this.#kept.values()) {
@@ -241,7 +215,7 @@ export class MemorySessions implements SessionStore, ShareStore {
 
   /** Moves positions beyond `end` back to it. If there is a `keeper`, every session that this node does not own gets a new epoch. */
   cutBack(groupId: GroupId, end: Position, keeper?: NodeId): void {
-    this.#shares.cutBack(groupId, end);
+    this.shares.cutBack(groupId, end);
     for (const kept of this.#kept.values()) {
       const { session } = kept;
       if (session.groupId !== groupId) continue;
@@ -251,7 +225,7 @@ export class MemorySessions implements SessionStore, ShareStore {
       kept.session = { ...session, epoch, ...positions };
       kept.filters = kept.filters.map((filter) => ({ ...filter, startsAfter: minOf(filter.startsAfter, end) }));
       if (epoch === session.epoch) continue;
-      this.#shares.keep(session, epoch);
+      this.shares.keep(session, epoch);
       this.#options.onChanged?.(session.id);
     }
   }
@@ -295,7 +269,7 @@ export class MemorySessions implements SessionStore, ShareStore {
     this.#setFilters(kept, []);
     this.#kept.delete(id);
     this.#idsByName.delete(nameOf(session));
-    this.#shares.leave(session.groupId, texts);
+    this.shares.leave(session.groupId, texts);
     return true;
   }
 

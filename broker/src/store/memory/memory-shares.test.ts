@@ -10,7 +10,7 @@ import { MemoryShares } from "./memory-shares.ts";
 const topic = parseTopicName("a");
 
 /** Shares whose only member has these events. Counts the events that are checked. */
-function startShares({ count, events }: { readonly count: number; readonly events: number }) {
+async function startShares({ count, events }: { readonly count: number; readonly events: number }) {
   const positions = Array.from({ length: events }, (_, index) => toPosition(9, index));
   const checks = { count: 0 };
   const current = new Map([[idOf(1), 0]]);
@@ -19,21 +19,22 @@ function startShares({ count, events }: { readonly count: number; readonly event
     return current.get(id);
   };
   const shares = new MemoryShares({ epochOf, isMember: () => true });
-  const ids = Array.from({ length: count }, (_, number) => {
+  const ids: ShareId[] = [];
+  for (let number = 0; number < count; number += 1) {
     const filter = parseTopicFilter(`$share/s${number}/a`);
     shares.join(group, [{ ...filterOf(number), filter }]);
-    const share = shares.find(group, filter);
+    const share = await shares.findShare(group, filter);
     if (share === undefined) throw new Error("there is no share");
     const gifts = positions.map((position) => ({ topic, position, to: { id: idOf(1), epoch: 0 } }));
-    shares.take({ ...share, cursor: toPosition(9, events - 1), gifts, dropped: [] });
-    return share.id;
-  });
+    await shares.takeShared({ ...share, cursor: toPosition(9, events - 1), gifts, dropped: [] });
+    ids.push(share.id);
+  }
   checks.count = 0;
   return { shares, positions, checks, ids, end: () => current.clear() };
 }
 
 it("checks as many returned events as a page lists, and only one to find out whether a share has any", async () => {
-  const { shares, positions, checks, ids, end } = startShares({ count: 1, events: 1_000 });
+  const { shares, positions, checks, ids, end } = await startShares({ count: 1, events: 1_000 });
   end();
   const [id = "" as ShareId] = ids;
   const first = await shares.listReturned(id, { after: positionZero, atMost: 64 });
@@ -59,12 +60,12 @@ it.each([
   { count: 1, events: 3_000 },
   { count: 30, events: 100 },
 ])("other work gets its turn during a search for shares with returned events: %j", async (size) => {
-  const { shares, ids } = startShares(size);
+  const { shares, ids } = await startShares(size);
   expect(await orderOf(() => shares.findReturning(ids))).toEqual(["other work", "read"]);
 });
 
 it("other work gets its turn during a search for the returned events of a share", async () => {
-  const { shares, ids } = startShares({ count: 1, events: 3_000 });
+  const { shares, ids } = await startShares({ count: 1, events: 3_000 });
   const [id = "" as ShareId] = ids;
   const read = () => shares.listReturned(id, { after: positionZero, atMost: 64 });
   expect(await orderOf(read)).toEqual(["other work", "read"]);

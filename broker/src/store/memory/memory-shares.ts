@@ -4,7 +4,14 @@ import { isShared } from "../../domain/shared-filter.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import { createLoopSlices } from "../../lib/system/loop-slices.ts";
 import type { SessionId, SessionKey, SettledEvent, ShareId, StoredFilter } from "../../ports/session-store.ts";
-import type { ReturnedPage, ShareGift, SharePlace, ShareTake, StoredShare } from "../../ports/share-store.ts";
+import type {
+  ReturnedPage,
+  ShareGift,
+  SharePlace,
+  ShareStore,
+  ShareTake,
+  StoredShare,
+} from "../../ports/share-store.ts";
 
 interface TakenGift extends ShareGift {
   /** The epoch that the session had when the share gave it the event. */
@@ -28,7 +35,7 @@ export interface MemorySharesOptions {
 const visitedAtOnceMax = 1_000;
 
 /** Shares in memory. Each call makes all its changes in one turn of the event loop. */
-export class MemoryShares {
+export class MemoryShares implements ShareStore {
   readonly #options: MemorySharesOptions;
   readonly #kept = new Map<ShareId, KeptShare>();
 
@@ -36,12 +43,15 @@ export class MemoryShares {
     this.#options = options;
   }
 
-  find(groupId: GroupId, filter: TopicFilter): StoredShare | undefined {
+  async findShare(groupId: GroupId, filter: TopicFilter): Promise<StoredShare | undefined> {
     const kept = this.#find(groupId, filter);
     return kept && { id: kept.id, epoch: kept.epoch, cursor: kept.cursor };
   }
 
-  findPlaces(groupId: GroupId, filters: readonly TopicFilter[]): ReadonlyMap<TopicFilter, Position> {
+  async findShareCursors(
+    groupId: GroupId,
+    filters: readonly TopicFilter[],
+  ): Promise<ReadonlyMap<TopicFilter, Position>> {
     const wanted = new Set(filters);
     const found = [...this.#kept.values()].filter((kept) => kept.groupId === groupId && wanted.has(kept.filter));
     return new Map(
@@ -65,7 +75,7 @@ export class MemoryShares {
     return found;
   }
 
-  take({ id, epoch, cursor, gifts, dropped }: ShareTake): "taken" | "refused" | "member-refused" {
+  async takeShared({ id, epoch, cursor, gifts, dropped }: ShareTake): Promise<"taken" | "refused" | "member-refused"> {
     if (gifts.some((gift) => this.#isReturned(gift))) return "member-refused";
     const kept = this.#kept.get(id);
     if (kept?.epoch !== epoch) return "refused";
@@ -75,7 +85,7 @@ export class MemoryShares {
     return "taken";
   }
 
-  return({ id, gifts }: Pick<ShareTake, "id" | "gifts">): void {
+  async returnShared({ id, gifts }: Pick<ShareTake, "id" | "gifts">): Promise<void> {
     const kept = this.#kept.get(id);
     if (kept === undefined) return;
     this.#kept.set(id, { ...kept, epoch: kept.epoch + 1 });

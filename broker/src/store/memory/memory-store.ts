@@ -60,6 +60,7 @@ export function createMemoryStore(): Store & Journal & GroupRecords & SecretRows
 
 export class MemoryStore extends MemoryGroups implements Store {
   readonly sessions: MemorySessions;
+  readonly shares: Store["shares"];
   readonly deadLetters = new MemoryDeadLetters();
   readonly #groups = new Map<GroupId, GroupIndex>();
   readonly #subscriptions: Map<SubscriptionId, Subscription>;
@@ -74,6 +75,7 @@ export class MemoryStore extends MemoryGroups implements Store {
     this.#subscriptions = subscriptions;
     const generationOf = (id: GroupId): number => this.#groups.get(id)?.generation ?? 0;
     this.sessions = new MemorySessions({ ...options, generationOf });
+    this.shares = this.sessions.shares;
   }
 
   protected override epochOf(id: SessionId): number | undefined {

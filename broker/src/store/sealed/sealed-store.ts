@@ -177,6 +177,7 @@ function passedThrough(store: Store): Omit<Store, Sealed> {
   return {
     stop: () => store.stop(),
     sessions: store.sessions,
+    shares: store.shares,
     deadLetters: store.deadLetters,
     findHead: (groupId) => store.findHead(groupId),
     applyBlocks: (groupId, blocks, options) => store.applyBlocks(groupId, blocks, options),

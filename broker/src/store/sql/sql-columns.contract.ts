@@ -213,17 +213,17 @@ async function fill(store: SqlStore): Promise<void> {
   await fillSessions(store);
 }
 
-async function fillSessions({ sessions }: SqlStore): Promise<void> {
+async function fillSessions({ sessions, shares }: SqlStore): Promise<void> {
   const { newId: id, newEpoch: epoch } = claimOf();
   await sessions.claimSession(claimOf({ position: positionZero }));
   const member = { ...filterOf(2), filter: shared, startsAfter: positionZero };
   const put = [{ ...filterOf(1), startsAfter: positionZero }, member];
   await sessions.saveSessionFilters({ id, epoch }, { put, removed: [], generation: 1 });
-  const share = await sessions.findShare(group, shared);
+  const share = await shares.findShare(group, shared);
   if (share === undefined) throw new Error("there is no share");
   const position = toPosition(2, 0);
   const gifts = [{ position, topic: alpha, to: { id, epoch } }];
-  await sessions.takeShared({ ...share, cursor: position, gifts, dropped: [] });
+  await shares.takeShared({ ...share, cursor: position, gifts, dropped: [] });
   await sessions.advanceSessionTime(group, sessionMs);
   const { will, willDelayMs, expiryMs } = claimOf();
   await sessions.detachSession({ id, epoch }, { will, willDelayMs, expiryMs });
@@ -231,8 +231,8 @@ async function fillSessions({ sessions }: SqlStore): Promise<void> {
 }
 
 /** Whether the share's cursor is at its event, and the event is returned. */
-async function readShare({ sessions }: SqlStore): Promise<boolean> {
-  const share = await sessions.findShare(group, shared);
-  const returned = share === undefined ? [] : await sessions.listReturned(share.id, { after: positionZero, atMost: 9 });
+async function readShare({ shares }: SqlStore): Promise<boolean> {
+  const share = await shares.findShare(group, shared);
+  const returned = share === undefined ? [] : await shares.listReturned(share.id, { after: positionZero, atMost: 9 });
   return share?.cursor === toPosition(2, 0) && share.epoch === 1 && returned.length === 1;
 }

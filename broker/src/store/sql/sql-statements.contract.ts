@@ -190,7 +190,7 @@ export function testSqlStatements(name: string, create: () => Promise<SqlBackend
     );
     for (const page of chunksOf(rows, 500)) await database?.relaxed.insertInto("share_events").values(page).execute();
     statements = 0;
-    const found = await store.sessions.findReturning(["d", "b"] as ShareId[]);
+    const found = await store.shares.findReturning(["d", "b"] as ShareId[]);
     expect(found.toSorted()).toEqual(["b", "d"]);
     expect(statements).toBeLessThanOrEqual(4); // A range for each share, in two statements; all events would take 16.
     await store.stop();
@@ -212,7 +212,7 @@ export function testSqlStatements(name: string, create: () => Promise<SqlBackend
       const put = shares.map((filter, index) => filterOf(number * 1_000 + index, { filter }));
       statements = 0;
       await store.sessions.saveSessionFilters(claimed.current, { put, removed: [], generation: 0 });
-      expect((await store.sessions.findShareCursors(groupId, shares)).size).toBe(1_000);
+      expect((await store.shares.findShareCursors(groupId, shares)).size).toBe(1_000);
       return statements;
     };
     const alone = await join(1, otherGroup);

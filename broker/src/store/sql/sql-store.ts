@@ -63,8 +63,9 @@ import { SqlIndex } from "./index/sql-index.ts";
 import { SqlJournal } from "./sql-journal.ts";
 import { SqlPublishKeys } from "./sql-publish-keys.ts";
 import { SqlSubscriptions } from "./subscriptions/sql-subscriptions.ts";
-import { passOnSessions } from "./sessions/pass-on-sessions.ts";
+import { passOnSessions, passOnShares } from "./sessions/pass-on-sessions.ts";
 import { SqlSessions } from "./sessions/sql-sessions.ts";
+import { SqlShares } from "./sessions/sql-shares.ts";
 import type { StoreError } from "./store-error.ts";
 
 export interface SqlStoreOptions {
@@ -94,6 +95,7 @@ interface OpenDependencies {
   readonly groupRecords: SqlGroupRecords;
   readonly publishKeys: SqlPublishKeys;
   readonly sessions: SqlSessions;
+  readonly shares: SqlShares;
   readonly deadLetters: SqlDeadLetters;
 }
 
@@ -110,6 +112,7 @@ export class SqlStore implements Store, Journal, GroupRecords {
   }
 
   readonly sessions: Store["sessions"] = passOnSessions(() => this.#opened().sessions);
+  readonly shares: Store["shares"] = passOnShares(() => this.#opened().shares);
   readonly deadLetters: Store["deadLetters"] = passOnLetters(() => this.#opened().deadLetters);
 
   /** Undefined if the store is not open, or is on a database server. */
@@ -131,6 +134,7 @@ export class SqlStore implements Store, Journal, GroupRecords {
         groupRecords: new SqlGroupRecords(database),
         publishKeys: new SqlPublishKeys(database),
         sessions: new SqlSessions(database),
+        shares: new SqlShares(database),
         deadLetters: new SqlDeadLetters(database),
       };
       await this.#dropDamagedSessions(database);

@@ -22,10 +22,10 @@ it("does not call AbortSignal.any when another node takes an event first: up to 
   onTestFinished(() => cluster.stopAll());
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
   const members = [await attachMember(cluster, 0), await attachMember(cluster, 1)];
-  const { sessions } = cluster.shared.store;
-  const takeShared = sessions.takeShared.bind(sessions);
+  const { shares } = cluster.shared.store;
+  const takeShared = shares.takeShared.bind(shares);
   let refused = 0;
-  sessions.takeShared = async (take: ShareTake) => {
+  shares.takeShared = async (take: ShareTake) => {
     const outcome = await takeShared(take);
     if (outcome !== "taken") refused += 1;
     return outcome;

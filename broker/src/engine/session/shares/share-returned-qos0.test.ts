@@ -19,7 +19,7 @@ async function startEngine() {
   const hooks = { onTaken: (): void => {} };
   const store = withSessions(memory, {
     takeShared: async (take) => {
-      const outcome = await memory.sessions.takeShared(take);
+      const outcome = await memory.shares.takeShared(take);
       takes.push(take);
       hooks.onTaken();
       return outcome;
@@ -91,8 +91,8 @@ it("keeps a returned event in the store until a member with QoS 0 has it, and no
   if (id === undefined) throw new Error("there was no take");
   expect(gifts).toHaveLength(1);
   await engine.clock.advance(1_000); // The session is written.
-  await memory.sessions.returnShared({ id, gifts });
-  expect(await memory.sessions.listReturned(id, { after: positionZero, atMost: 1 })).toEqual([]);
+  await memory.shares.returnShared({ id, gifts });
+  expect(await memory.shares.listReturned(id, { after: positionZero, atMost: 1 })).toEqual([]);
 });
 
 it("does not store new events for a member with QoS 0", async () => {

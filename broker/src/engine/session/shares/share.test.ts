@@ -230,8 +230,8 @@ it("gives an event to another member if the take failed and the only connected m
   await engine.stop();
   const memory = createMemoryStore();
   let isCut = true;
-  const takeShared: typeof memory.sessions.takeShared = async (take) => {
-    const outcome = await memory.sessions.takeShared(take);
+  const takeShared: typeof memory.shares.takeShared = async (take) => {
+    const outcome = await memory.shares.takeShared(take);
     if (isCut) throw new Error("the connection broke after the commit");
     return outcome;
   };
@@ -261,7 +261,7 @@ it("a share does not keep a member whose client left while the store wrote its s
     },
     findReturning: async (ids) => {
       looks += 1;
-      return memory.sessions.findReturning(ids);
+      return memory.shares.findReturning(ids);
     },
   });
   const own = await TestEngine.start({ store });
@@ -288,11 +288,11 @@ it("reads the store at most once, not once per share, when another client comes 
     store: withSessions(memory, {
       listReturned: (id, page) => {
         reads.listReturned += 1;
-        return memory.sessions.listReturned(id, page);
+        return memory.shares.listReturned(id, page);
       },
       findReturning: (ids) => {
         reads.findReturning += 1;
-        return memory.sessions.findReturning(ids);
+        return memory.shares.findReturning(ids);
       },
     }),
   });
@@ -315,7 +315,7 @@ it("reads the events of a member that leaves page by page, each page from where 
   engine = await TestEngine.start({
     store: withSessions(memory, {
       listReturned: async (id, page) => {
-        const places = await memory.sessions.listReturned(id, page);
+        const places = await memory.shares.listReturned(id, page);
         pages.push([page.after, places.length]);
         return places;
       },
@@ -339,10 +339,10 @@ it("reads the store for events that other nodes return no more than once a minut
   const memory = createMemoryStore();
   let looks = 0;
   let isBroken = false;
-  const findReturning: typeof memory.sessions.findReturning = async (ids) => {
+  const findReturning: typeof memory.shares.findReturning = async (ids) => {
     looks += 1;
     if (isBroken) throw new Error("the store fails");
-    return memory.sessions.findReturning(ids);
+    return memory.shares.findReturning(ids);
   };
   engine = await TestEngine.start({ store: withSessions(memory, { findReturning }) });
   await engine.broker.open({ topic: "a", groupId: undefined });

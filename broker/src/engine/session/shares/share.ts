@@ -16,7 +16,7 @@ import { findRoom, SharePlan } from "./share-plan.ts";
 import { stuck, Waiting, type WaitingParts } from "../waiting.ts";
 
 export interface ShareParts extends Omit<RetainedParts, "mayReceive">, WaitingParts {
-  readonly store: { readonly sessions: ShareStore };
+  readonly store: { readonly shares: ShareStore };
   readonly createFeed: (request: FeedRequest) => Feed;
 }
 
@@ -132,7 +132,7 @@ export class Share implements Interest {
   async #serve(stopped: CancelSignal): Promise<void> {
     const { store, createFeed } = this.#parts;
     await this.#returnUnknown();
-    const share = await store.sessions.findShare(this.#groupId, this.#text);
+    const share = await store.shares.findShare(this.#groupId, this.#text);
     this.#returnedAfter = positionZero;
     this.#id = share?.id;
     this.#waiting.recovered(stuck.live);
@@ -206,7 +206,7 @@ export class Share implements Interest {
 
   async #take(take: ShareTake) {
     try {
-      return await this.#parts.store.sessions.takeShared(take);
+      return await this.#parts.store.shares.takeShared(take);
     } catch (error) {
       this.#unknown.push(take);
       throw error;
@@ -219,7 +219,7 @@ export class Share implements Interest {
    */
   async #returnUnknown(): Promise<void> {
     for (let [take] = this.#unknown; take !== undefined; [take] = this.#unknown) {
-      await this.#parts.store.sessions.returnShared(take);
+      await this.#parts.store.shares.returnShared(take);
       this.#unknown.shift();
       this.#returnedAfter = positionZero;
     }
@@ -228,7 +228,7 @@ export class Share implements Interest {
   async #readReturned(plan: SharePlan, signal: CancelSignal): Promise<void> {
     const page = { after: this.#returnedAfter ?? positionZero, atMost: returnedReadMax };
     this.#returnedAfter = undefined;
-    const places = await this.#parts.store.sessions.listReturned(plan.id, page);
+    const places = await this.#parts.store.shares.listReturned(plan.id, page);
     // Not from the start: the store would check each time all events before those that are left. If more events returned meanwhile, they may be anywhere.
     if (places.length === returnedReadMax) this.#returnedAfter ??= places.at(-1)?.position;
     for (const place of places) {

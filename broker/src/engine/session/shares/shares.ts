@@ -11,7 +11,7 @@ import { Share, type ShareParts } from "./share.ts";
 import type { ShareMember } from "./share-member.ts";
 
 export interface SharesParts {
-  readonly store: { readonly sessions: Pick<ShareStore, "findReturning"> };
+  readonly store: { readonly shares: Pick<ShareStore, "findReturning"> };
   readonly clock: Clock;
   readonly logger: Logger;
   readonly toShareParts: (groupId: GroupId) => ShareParts;
@@ -109,7 +109,7 @@ export class Shares {
     const byId = new Map([...this.#shares.values()].map((share) => [share.id, share]));
     const ids = [...byId.keys()].filter((id) => id !== undefined);
     try {
-      for (const id of await this.#parts.store.sessions.findReturning(ids)) byId.get(id)?.checkReturned();
+      for (const id of await this.#parts.store.shares.findReturning(ids)) byId.get(id)?.checkReturned();
       this.#trouble.done();
     } catch (error) {
       this.#trouble.failed(error);

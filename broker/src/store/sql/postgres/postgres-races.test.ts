@@ -257,12 +257,12 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     const [former, last] = [await beginSession(1), await beginSession(2)];
     const put = [filterOf(1, { filter, startsAfter: positionZero })];
     await other.sessions.saveSessionFilters(last, { put, removed: [], generation: 0 });
-    const share = await one.sessions.findShare(group, filter);
+    const share = await one.shares.findShare(group, filter);
     if (share === undefined) throw new Error("the share has a member");
     await holdUp(`insert into share_events (share_id, position, topic, session_id, session_epoch, given_epoch, checksum)
       values ('${share.id}', ${lastPosition}, 'a', '', 0, 0, 0)`); // Blocks an insert of the same event.
     const gifts = [{ topic: alpha, position: lastPosition, to: former }];
-    const giving = one.sessions.takeShared({ ...share, cursor: lastPosition, gifts, dropped: [] });
+    const giving = one.shares.takeShared({ ...share, cursor: lastPosition, gifts, dropped: [] });
     await waitUntilBlocked(server);
     const leaving = other.sessions.saveSessionFilters(last, { put: [], removed: [filter], generation: 0 });
     await waitUntilBlocked(server, 2);

@@ -119,18 +119,18 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
     const store = createPostgresStore({ url });
     onTestFinished(async () => store.stop());
     await store.start();
-    const { sessions } = store;
+    const { sessions, shares } = store;
     await sessions.claimSession(claimOf());
     const [key, filter] = [{ id: idOf(1), epoch: 7 }, parseTopicFilter("$share/s/#")];
     const put = [filterOf(1, { filter, isNoLocal: false, identifier: undefined })];
     await sessions.saveSessionFilters(key, { put, removed: [], generation: 0 });
-    const share = await sessions.findShare(group, filter);
+    const share = await shares.findShare(group, filter);
     if (share === undefined) throw new Error("there is no share");
     await server.query(recordCommits("shares"), [], url);
     const gifts = [{ topic: alpha, position: toPosition(9, 0), to: key }];
     const take = { ...share, cursor: toPosition(9, 0), gifts, dropped: [] };
-    expect(await sessions.takeShared(take)).toBe("taken");
-    await sessions.returnShared(take);
+    expect(await shares.takeShared(take)).toBe("taken");
+    await shares.returnShared(take);
     expect(await server.query("select setting from commits", [], url)).toEqual([{ setting: "on" }, { setting: "on" }]);
   });
 

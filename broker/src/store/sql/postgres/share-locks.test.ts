@@ -51,7 +51,7 @@ describe.runIf(hasPostgres)(titleOf("the locks of shares in PostgreSQL"), () => 
 
   async function findShares(): Promise<readonly unknown[]> {
     const filters = Array.from({ length: sessions }, (_, number) => sharesOf(number).map(({ filter }) => filter));
-    return [...(await storeOf(0).sessions.findShareCursors(group, filters.flat()))];
+    return [...(await storeOf(0).shares.findShareCursors(group, filters.flat()))];
   }
 
   function storeOf(number: number): SqlStore {

@@ -1,5 +1,7 @@
+import type { ShareStore } from "../../../ports/share-store.ts";
 import type { Store } from "../../../ports/store.ts";
 import type { SqlSessions } from "./sql-sessions.ts";
+import type { SqlShares } from "./sql-shares.ts";
 
 /** Passes calls on to the sessions of a store that may be opened later, or again. */
 export function passOnSessions(sessions: () => SqlSessions): Store["sessions"] {
@@ -21,11 +23,17 @@ export function passOnSessions(sessions: () => SqlSessions): Store["sessions"] {
     removeSessionFilter: async (id) => sessions().removeSessionFilter(id),
     listDetached: async (groupId, atMost) => sessions().listDetached(groupId, atMost),
     countDetached: async (groupId) => sessions().countDetached(groupId),
-    findShare: async (groupId, filter) => sessions().findShare(groupId, filter),
-    findShareCursors: async (groupId, filters) => sessions().findShareCursors(groupId, filters),
-    listReturned: async (id, page) => sessions().listReturned(id, page),
-    findReturning: async (ids) => sessions().findReturning(ids),
-    takeShared: async (take) => sessions().takeShared(take),
-    returnShared: async (take) => sessions().returnShared(take),
+  };
+}
+
+/** As {@link passOnSessions}, for shares. */
+export function passOnShares(shares: () => SqlShares): ShareStore {
+  return {
+    findShare: async (groupId, filter) => shares().findShare(groupId, filter),
+    findShareCursors: async (groupId, filters) => shares().findShareCursors(groupId, filters),
+    listReturned: async (id, page) => shares().listReturned(id, page),
+    findReturning: async (ids) => shares().findReturning(ids),
+    takeShared: async (take) => shares().takeShared(take),
+    returnShared: async (take) => shares().returnShared(take),
   };
 }

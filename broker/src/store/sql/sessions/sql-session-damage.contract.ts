@@ -42,12 +42,12 @@ export function testSqlSessionDamage(name: string, create: () => Promise<SqlBack
       const { newId: id, newEpoch: epoch } = claimOf();
       const put = [{ ...filterOf(3), filter: shared, startsAfter: toPosition(0, 1) }];
       await store.sessions.saveSessionFilters({ id, epoch }, { put, removed: [], generation: 0 });
-      const share = await store.sessions.findShare(group, shared);
+      const share = await store.shares.findShare(group, shared);
       if (share === undefined) throw new Error("there is no share");
       const places = [toPosition(1, 1), toPosition(2, 0)];
       const gifts = places.map((position) => ({ position, topic: "a" as TopicName, to: { id, epoch } }));
       const cursor = toPosition(2, 0);
-      expect(await store.sessions.takeShared({ ...share, cursor, gifts, dropped: [] })).toBe("taken");
+      expect(await store.shares.takeShared({ ...share, cursor, gifts, dropped: [] })).toBe("taken");
       return { share: { ...share, epoch: share.epoch + 1 }, places };
     }
 
@@ -98,13 +98,13 @@ export function testSqlSessionDamage(name: string, create: () => Promise<SqlBack
     ])("continues a share for its members after a change of %s, and loses no event", async (_, change) => {
       const { share, places } = await startShare();
       await sql`update shares set ${change}`.execute(database.relaxed);
-      const again = await store.sessions.findShare(group, shared);
+      const again = await store.shares.findShare(group, shared);
       expect(again).toBeDefined();
-      expect(await store.sessions.findShare(group, shared)).toEqual(again);
+      expect(await store.shares.findShare(group, shared)).toEqual(again);
       const late = { ...share, gifts: [], dropped: [] };
-      expect(await store.sessions.takeShared(late)).toBe("refused");
+      expect(await store.shares.takeShared(late)).toBe("refused");
       await store.sessions.claimSession(claimOf()); // The new connection returns the member's events to the share.
-      const returned = await store.sessions.listReturned(again?.id ?? share.id, { after: positionZero, atMost: 9 });
+      const returned = await store.shares.listReturned(again?.id ?? share.id, { after: positionZero, atMost: 9 });
       const known = new Set(returned.map(({ position }) => position));
       expect(again?.cursor).toBeLessThanOrEqual(places[1] ?? 0);
       expect(places.filter((place) => place <= (again?.cursor ?? 0) && !known.has(place))).toEqual([]);
@@ -114,7 +114,7 @@ export function testSqlSessionDamage(name: string, create: () => Promise<SqlBack
       "findShareCursors returns a share's cursor after its oldest event was changed to %s",
       async (change) => {
         const { places } = await startShare();
-        const findPlaces = () => store.sessions.findShareCursors(group, [shared]);
+        const findPlaces = () => store.shares.findShareCursors(group, [shared]);
         expect(await findPlaces()).toEqual(new Map([[shared, before(toPosition(1, 1))]]));
         await sql`update share_events set ${sql.raw(change)} where position = ${places[0]}`.execute(database.relaxed);
         expect(await findPlaces()).toEqual(new Map([[shared, toPosition(2, 0)]]));
@@ -125,7 +125,7 @@ export function testSqlSessionDamage(name: string, create: () => Promise<SqlBack
       const { share, places } = await startShare();
       await store.sessions.claimSession(claimOf()); // The new connection returns the member's events to the share.
       await sql`update share_events set topic = 'b' where position = ${places[0]}`.execute(database.relaxed);
-      const list = () => store.sessions.listReturned(share.id, { after: positionZero, atMost: 1 });
+      const list = () => store.shares.listReturned(share.id, { after: positionZero, atMost: 1 });
       expect(await list()).toEqual([{ topic: "a", position: places[1] }]);
       await sql`update share_events set topic = 'b'`.execute(database.relaxed);
       expect(await list()).toEqual([]);
@@ -134,7 +134,7 @@ export function testSqlSessionDamage(name: string, create: () => Promise<SqlBack
     it("continues a share for its members after its row was lost", async () => {
       const { places } = await startShare();
       await sql`delete from shares`.execute(database.relaxed);
-      expect(await store.sessions.findShare(group, shared)).toMatchObject({ cursor: places[1] });
+      expect(await store.shares.findShare(group, shared)).toMatchObject({ cursor: places[1] });
     });
 
     it.each<readonly [string, RawBuilder<unknown>]>([

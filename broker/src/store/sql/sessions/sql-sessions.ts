@@ -13,12 +13,9 @@ import type {
   SessionState,
   SessionStore,
   SessionWithFilters,
-  ShareId,
   StoredSession,
 } from "../../../ports/session-store.ts";
 import { mayResume, toNewSession } from "../../../ports/claimed-session.ts";
-import type { ReturnedPage, ShareStore, ShareTake } from "../../../ports/share-store.ts";
-import type { TopicFilter } from "../../../domain/topic-filter.ts";
 import { pagesOf } from "../pages.ts";
 import { rowsAtOnceMax } from "../pages-by-id.ts";
 import { checkRow } from "../row-checksums.ts";
@@ -48,18 +45,16 @@ import {
   withEnd,
 } from "./session-rows.ts";
 import { changeMembers, type MemberChange } from "./share-members.ts";
-import { keepShared, settle, SqlShares } from "./sql-shares.ts";
+import { keepShared, settle, sharedFiltersOf } from "./sql-shares.ts";
 import { findExceededSessionQuota } from "../access/stored-quotas.ts";
 import { rollbackLock } from "../subscriptions/sql-subscriptions.ts";
 
-/** The store's part for sessions and their shares. */
-export class SqlSessions implements SessionStore, ShareStore {
+/** The store's part for sessions. */
+export class SqlSessions implements SessionStore {
   readonly #database: SqlDatabase;
-  readonly #shares: SqlShares;
 
   constructor(database: SqlDatabase) {
     this.#database = database;
-    this.#shares = new SqlShares(database);
   }
 
   async claimSession(claim: SessionClaim): Promise<SessionClaimed> {
@@ -280,30 +275,6 @@ export class SqlSessions implements SessionStore, ShareStore {
     return Number((await countDetached(this.#database.relaxed, groupId).executeTakeFirst())?.count ?? 0);
   }
 
-  async findShare(groupId: GroupId, filter: TopicFilter) {
-    return this.#shares.findShare(groupId, filter);
-  }
-
-  async findShareCursors(groupId: GroupId, filters: readonly TopicFilter[]) {
-    return this.#shares.findShareCursors(groupId, filters);
-  }
-
-  async listReturned(id: ShareId, page: ReturnedPage) {
-    return this.#shares.listReturned(id, page);
-  }
-
-  async findReturning(ids: readonly ShareId[]) {
-    return this.#shares.findReturning(ids);
-  }
-
-  async takeShared(take: ShareTake) {
-    return this.#shares.takeShared(take);
-  }
-
-  async returnShared(take: Pick<ShareTake, "id" | "gifts">) {
-    return this.#shares.returnShared(take);
-  }
-
   async #resume(
     transaction: Transaction<Schema>,
     {
@@ -383,7 +354,7 @@ export class SqlSessions implements SessionStore, ShareStore {
     transaction: Transaction<Schema>,
     { id, groupId }: { readonly id: SessionId; readonly groupId: string },
   ): Promise<void> {
-    const shared = await this.#shares.filtersOf(transaction, id);
+    const shared = await sharedFiltersOf(transaction, id);
     await transaction.deleteFrom("session_subscriptions").where("session_id", "=", id).execute();
     await transaction.deleteFrom("sessions").where("session_id", "=", id).execute();
     await this.#changeMembers(transaction, groupId, { sessionId: id, put: [], removed: shared });

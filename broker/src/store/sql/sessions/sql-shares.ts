@@ -168,12 +168,6 @@ export class SqlShares implements ShareStore {
     });
   }
 
-  /** The filters of shares that a session is a member of. */
-  async filtersOf(transaction: Transaction<Schema>, id: SessionId): Promise<readonly string[]> {
-    const query = transaction.selectFrom("session_subscriptions").select("filter").where("session_id", "=", id);
-    return (await query.execute()).map(({ filter }) => filter).filter(isShared);
-  }
-
   /** For takes and returns: the nodes survive a crash of the database server, so it must not undo a change that they have told their clients. */
   get #durable(): Kysely<Schema> {
     const { isShared: hasServer, durable, relaxed } = this.#database;
@@ -273,6 +267,12 @@ export function findRangeEnd(database: Kysely<Schema>, after: EventKey, only?: S
     .orderBy("position")
     .limit(1)
     .offset(checkedAtOnceMax - 1);
+}
+
+/** The filters of shares that a session is a member of. */
+export async function sharedFiltersOf(transaction: Transaction<Schema>, id: SessionId): Promise<readonly string[]> {
+  const query = transaction.selectFrom("session_subscriptions").select("filter").where("session_id", "=", id);
+  return (await query.execute()).map(({ filter }) => filter).filter(isShared);
 }
 
 /** See ShareStore.listReturned. The range has events of one share. */
