@@ -64,7 +64,7 @@ describe.each(["before", "after"])(
       await cluster.clock.advance(500);
       expect(textsOf(first.peer)).toEqual(["old"]);
       const ticket = first.peer.deliveries[0]?.ticket ?? 0;
-      const acknowledge = (): void => void first.attachment.session.acknowledge(ticket);
+      const acknowledge = (): void => first.attachment.session.acknowledge(ticket);
       const { store } = cluster.shared;
       const rollBack = store.rollBack.bind(store);
       store.rollBack = async (...call) => {
