@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { anonymous, type Caller, toOwnerId } from "../../../engine/access/caller.ts";
 import { RuleSet } from "../../../engine/access/rule-set.ts";
+import { createDeferred } from "../../../lib/deferred.ts";
 import { rpcBatchRunningMax, rpcRunningMax, rpcWholeBytesMax } from "../../limits.ts";
 import { BatchRun } from "./batch-run.ts";
 import { RunningMembers } from "./running-members.ts";
@@ -154,9 +155,11 @@ const numbers = Array.from({ length: 600 }, (_, index) => index);
 it("runs a bounded number of members with promises at once", async () => {
   let running = 0;
   let runningMost = 0;
+  const reached = createDeferred();
   const answer = async (member: unknown, onAnswered: (response: unknown) => void) => {
     runningMost = Math.max(runningMost, (running += 1));
-    await nextTurn();
+    if (running === rpcBatchRunningMax) reached.resolve();
+    await reached.promise;
     running -= 1;
     onAnswered(member);
   };
