@@ -5,7 +5,6 @@ import { promisify } from "node:util";
 import { topicAbi, topicRegistryAbi } from "@stele/contracts";
 import { createPublicClient, http, MethodNotFoundRpcError, getAddress, parseEventLogs } from "viem";
 import { describe, expect, it } from "vitest";
-import { localWorld } from "../harness/local-world.ts";
 import { until } from "../harness/until.ts";
 import { useWorld } from "../harness/use.ts";
 import { embeddedWorld } from "../harness/world.ts";
@@ -18,7 +17,7 @@ function connect(url: string) {
 }
 
 describe("the embedded chain over HTTP, read with viem", () => {
-  const running = useWorld(localWorld);
+  const running = useWorld(embeddedWorld);
 
   /** Opens a topic and publishes one event. Returns a viem client, the topic's state, and its contract, registry and logs on the chain. */
   async function publishOne(topic: string) {

@@ -1,12 +1,12 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { apiNames, apiOver, type Params } from "../harness/apis.ts";
 import { useWorld } from "../harness/use.ts";
-import { localWorld } from "../harness/local-world.ts";
+import { embeddedWorld } from "../harness/world.ts";
 import { badCalls } from "./bad-values.ts";
 import { takeSnapshot } from "./unchanged.ts";
 
 // Bad values change nothing, so all APIs share one broker.
-const running = useWorld(localWorld);
+const running = useWorld(embeddedWorld);
 let eventId = "";
 let before: unknown;
 beforeAll(async () => {

@@ -2,10 +2,10 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { createRandom, seedsOf } from "../harness/random.ts";
 import { exchangeRaw, parseAnswer, toRequest } from "../harness/raw-http.ts";
 import { useWorld } from "../harness/use.ts";
-import { localWorld } from "../harness/local-world.ts";
+import { embeddedWorld } from "../harness/world.ts";
 import { expectUnchanged } from "./unchanged.ts";
 
-const running = useWorld(localWorld);
+const running = useWorld(embeddedWorld);
 const mutationsPerSeed = 300;
 
 beforeAll(async () => {

@@ -9,7 +9,7 @@ import { type Behaviour, startReceiver } from "../harness/receiver.ts";
 import { slow } from "../harness/behaviours.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { until } from "../harness/until.ts";
-import { startLocalBroker } from "../harness/local-broker.ts";
+import { startLocalBroker } from "./support/local-broker.ts";
 import { canMount, mountSmallDisk } from "./support/small-disk.ts";
 import { PublishLoad } from "./support/publish-load.ts";
 import { expectFound, expectGaplessSequences, expectMatchesLoad, replayAll } from "./support/replay.ts";

@@ -3,7 +3,7 @@ import { answerStatus, endlessFailure, endlessSuccess, hang, redirectTo, reset, 
 import { accept, type Behaviour, type Receiver, startReceiver } from "../harness/receiver.ts";
 import { until } from "../harness/until.ts";
 import { useReceivers, useWorld } from "../harness/use.ts";
-import { localWorld } from "../harness/local-world.ts";
+import { embeddedWorld } from "../harness/world.ts";
 
 const eventCount = 300;
 const attemptTimeoutMs = 1500;
@@ -24,7 +24,7 @@ describe("a bad receiver delays only its own subscriptions", () => {
     STELE_CALLBACK_BACKOFF_MAX_MS: "500",
     STELE_LOG_LEVEL: "error",
   };
-  const running = useWorld(localWorld, { env });
+  const running = useWorld(embeddedWorld, { env });
   const receive = useReceivers();
 
   /** Publishes to a topic with a healthy and a bad receiver, and waits until the healthy one has everything. */

@@ -1,12 +1,10 @@
 import { afterAll, beforeAll } from "vitest";
 import { type Behaviour, type Receiver, startReceiver } from "./receiver.ts";
+import type { RunningWorld, World, WorldOptions } from "./world.ts";
 
 /** Starts one world for all tests of the enclosing describe block. Returns a function that gives the tests the running world. */
-export function useWorld<Running extends AsyncDisposable, Options>(
-  world: { start(options?: Options): Promise<Running> },
-  options?: Options,
-): () => Running {
-  let running: Running | undefined;
+export function useWorld(world: World, options: WorldOptions = {}): () => RunningWorld {
+  let running: RunningWorld | undefined;
   beforeAll(async () => {
     running = await world.start(options);
   });

@@ -1,7 +1,7 @@
 import { chmodSync, cpSync, existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startLocalBroker } from "../harness/local-broker.ts";
+import { startLocalBroker } from "../faults/support/local-broker.ts";
 import { type BrokerProcess, startAndSignal, startBroker } from "../harness/broker-process.ts";
 import { Client } from "../harness/client.ts";
 import { type Behaviour, startReceiver } from "../harness/receiver.ts";

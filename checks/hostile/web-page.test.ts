@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { codeOf } from "../harness/client.ts";
 import { exchangeRaw, parseAnswer } from "../harness/raw-http.ts";
 import { useReceivers, useWorld } from "../harness/use.ts";
-import { localWorld } from "../harness/local-world.ts";
+import { embeddedWorld } from "../harness/world.ts";
 
 /** The broker refuses after reading the head; a broken one waits for the body until its timeout of 30 s. */
 const refusalMsMax = 15_000;
@@ -140,7 +140,7 @@ const attacks: readonly (readonly [string, Raw])[] = [
 ];
 
 describe("a foreign web page", () => {
-  const running = useWorld(localWorld);
+  const running = useWorld(embeddedWorld);
   beforeAll(async () => {
     await running().client.open("page");
   });
@@ -201,7 +201,7 @@ describe("a foreign web page", () => {
 });
 
 describe("a request that no foreign web page makes", () => {
-  const running = useWorld(localWorld, {
+  const running = useWorld(embeddedWorld, {
     env: {
       STELE_ADVERTISED_ADDRESS: "node-1.internal:8080",
       STELE_ALLOWED_HOSTS: "Events.example.org,*.cluster.local",
@@ -267,7 +267,7 @@ describe("a request that no foreign web page makes", () => {
 
 describe("a page of an allowed origin", () => {
   const origin = "https://console.example.org";
-  const running = useWorld(localWorld, { env: { STELE_ALLOWED_ORIGINS: `${origin},http://localhost:3000` } });
+  const running = useWorld(embeddedWorld, { env: { STELE_ALLOWED_ORIGINS: `${origin},http://localhost:3000` } });
   const page = { ...crossSite, origin };
 
   it.each(["GET", "POST"])(
@@ -326,7 +326,7 @@ describe("a page of an allowed origin", () => {
 });
 
 describe("a broker that allows every page", () => {
-  const running = useWorld(localWorld, { env: { STELE_ALLOWED_ORIGINS: "*", STELE_ALLOWED_HOSTS: "*" } });
+  const running = useWorld(embeddedWorld, { env: { STELE_ALLOWED_ORIGINS: "*", STELE_ALLOWED_HOSTS: "*" } });
 
   it.each([{ origin: evil }, { origin: "null" }, crossSite])(
     "a broker that allows every page serves %o under any host",
@@ -339,7 +339,7 @@ describe("a broker that allows every page", () => {
 });
 
 describe("ports and loops of callbacks", () => {
-  const running = useWorld(localWorld);
+  const running = useWorld(embeddedWorld);
   const receivers = useReceivers();
   const topic = "ports";
   beforeAll(async () => {

@@ -4,16 +4,16 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Context } from "../conformance/stomp/context.ts";
 import { framesOf, type TailFrame } from "../harness/tail-client.ts";
 import { useWorld } from "../harness/use.ts";
-import { localWorld } from "../harness/local-world.ts";
+import { embeddedWorld } from "../harness/world.ts";
 import { AsyncDocument } from "./asyncapi/document.ts";
 import { Webhooks } from "./asyncapi/webhooks.ts";
 
 const ports = { STELE_MQTT_PORT: "0", STELE_STOMP_PORT: "0" };
-const running = useWorld(localWorld, {
+const running = useWorld(embeddedWorld, {
   env: { ...ports, STELE_MQTT_PAYLOAD: "event", STELE_CALLBACK_CONSENT: "require" },
 });
 /** A broker whose MQTT payload is the event's content. */
-const contentPayload = useWorld(localWorld, { env: ports });
+const contentPayload = useWorld(embeddedWorld, { env: ports });
 let webhooks: Webhooks;
 let document: AsyncDocument;
 
@@ -192,7 +192,7 @@ it("a tail of JSON lines matches the AsyncAPI document, up to the line that anno
   let stopping: Promise<unknown> | undefined;
   for await (const chunk of body as AsyncIterable<Buffer>) {
     text += chunk.toString();
-    if (text.includes("\n")) stopping ??= world.broker.stop();
+    if (text.includes("\n")) stopping ??= world.stop();
   }
   await stopping;
   const lines = text.trim().split("\n");

@@ -7,9 +7,9 @@ import { findFreePort } from "../harness/free-port.ts";
 import { callStele, type CommandOptions, type CommandRun, runStele } from "../harness/stele-command.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { useReceivers, useWorld } from "../harness/use.ts";
-import { localWorld } from "../harness/local-world.ts";
+import { embeddedWorld } from "../harness/world.ts";
 
-const running = useWorld(localWorld);
+const running = useWorld(embeddedWorld);
 const receivers = useReceivers();
 const stele = (): Stele => new Stele({ url: running().broker.url });
 

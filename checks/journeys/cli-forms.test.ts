@@ -7,17 +7,17 @@ import { callBrokerCommand } from "../harness/broker-command.ts";
 import { callStele, type CommandRun, runStele } from "../harness/stele-command.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { until } from "../harness/until.ts";
-import { type LocalWorld, localWorld } from "../harness/local-world.ts";
+import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
 import { masked } from "./cli/masked.ts";
 
 const forms = ["table", "json", "ndjson"] as const;
 const folder = createTempFolder();
-let world: LocalWorld;
+let world: RunningWorld;
 let stele: Stele;
 let receiver: Receiver;
 let registry: string | undefined;
 beforeAll(async () => {
-  world = await localWorld.start();
+  world = await embeddedWorld.start();
   stele = new Stele({ url: world.broker.url });
   receiver = await startReceiver();
 });

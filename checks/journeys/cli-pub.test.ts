@@ -9,9 +9,9 @@ import { mainFile } from "../harness/broker-process.ts";
 import { callStele, type CommandOptions, type CommandRun, runStele } from "../harness/stele-command.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { useWorld } from "../harness/use.ts";
-import { localWorld } from "../harness/local-world.ts";
+import { embeddedWorld } from "../harness/world.ts";
 
-const running = useWorld(localWorld);
+const running = useWorld(embeddedWorld);
 const stele = (): Stele => new Stele({ url: running().broker.url });
 
 async function pub(args: readonly string[], options: Pick<CommandOptions, "input"> & { url?: string } = {}) {

@@ -12,16 +12,16 @@ import { findFreePort } from "../harness/free-port.ts";
 import { type Receiver, startReceiver } from "../harness/receiver.ts";
 import { callStele, type CommandOptions, type CommandRun, runStele } from "../harness/stele-command.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
-import { type LocalWorld, localWorld } from "../harness/local-world.ts";
+import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
 import { masked } from "./cli/masked.ts";
 
 const forms = ["table", "json", "ndjson"] as const;
 const folder = createTempFolder();
-let world: LocalWorld;
+let world: RunningWorld;
 let stele: Stele;
 let receiver: Receiver;
 beforeAll(async () => {
-  world = await localWorld.start();
+  world = await embeddedWorld.start();
   stele = new Stele({ url: world.broker.url });
   receiver = await startReceiver();
 });

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { findFreePort } from "../harness/free-port.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
-import { type LocalWorld, localWorld } from "../harness/local-world.ts";
+import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
 
 const manual = readFileSync(new URL("../../docs/client.md", import.meta.url), "utf8");
 const examples = [...manual.matchAll(/<!-- (\w+):begin -->\n```ts\n([\s\S]*?)```/g)].map(
@@ -14,11 +14,11 @@ const examples = [...manual.matchAll(/<!-- (\w+):begin -->\n```ts\n([\s\S]*?)```
 );
 const run = promisify(execFile);
 const folder = createTempFolder();
-let world: LocalWorld;
+let world: RunningWorld;
 let port: number;
 beforeAll(async () => {
   symlinkSync(fileURLToPath(new URL("../../node_modules", import.meta.url)), join(folder.path, "node_modules"));
-  world = await localWorld.start();
+  world = await embeddedWorld.start();
   port = await findFreePort();
 });
 afterAll(async () => {

@@ -4,11 +4,11 @@ import { request } from "undici";
 import { describe, expect, it } from "vitest";
 import { canImport } from "../harness/python.ts";
 import { useWorld } from "../harness/use.ts";
-import { localWorld } from "../harness/local-world.ts";
+import { embeddedWorld } from "../harness/world.ts";
 
 const script = fileURLToPath(new URL("cloud-events/read.py", import.meta.url));
 const canRun = canImport("import cloudevents.core.formats.json");
-const running = useWorld(localWorld);
+const running = useWorld(embeddedWorld);
 
 interface Read {
   readonly attributes: Readonly<Record<string, string>>;

@@ -6,13 +6,13 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { useWorld } from "../harness/use.ts";
-import { localWorld } from "../harness/local-world.ts";
+import { embeddedWorld } from "../harness/world.ts";
 
 const run = promisify(execFile);
 const modules = fileURLToPath(new URL("../../node_modules", import.meta.url));
 const manual = readFileSync(new URL("../../docs/rest.md", import.meta.url), "utf8");
 const [, documented = ""] = /<!-- types:begin -->\n```ts\n([\s\S]*?)```\n<!-- types:end -->/.exec(manual) ?? [];
-const running = useWorld(localWorld);
+const running = useWorld(embeddedWorld);
 const folder = createTempFolder();
 
 beforeAll(async () => {

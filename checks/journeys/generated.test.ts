@@ -8,12 +8,12 @@ import { findProgram } from "../harness/find-program.ts";
 import { canImport } from "../harness/python.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { useWorld } from "../harness/use.ts";
-import { localWorld } from "../harness/local-world.ts";
+import { embeddedWorld } from "../harness/world.ts";
 
 const run = promisify(execFile);
 const python = process.env["CHECKS_PYTHON"] ?? "python3";
 const hasJava = process.env["CHECKS_JAVA"] === "required" || findProgram("java") !== undefined;
-const running = useWorld(localWorld);
+const running = useWorld(embeddedWorld);
 
 /** Each generator reads `openapi.json` in the current folder, and writes the package `stele_client` there. */
 const generators = [

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { useWorld } from "../harness/use.ts";
-import { localWorld } from "../harness/local-world.ts";
+import { embeddedWorld } from "../harness/world.ts";
 
 const run = promisify(execFile);
 const succeeded = (topic: string) => ({ topic, eventId: expect.any(String), status: "SUCCESS" });
@@ -23,7 +23,7 @@ async function runPage(page: string, url: string): Promise<readonly unknown[]> {
 }
 
 describe("the pages for users of other brokers", () => {
-  const running = useWorld(localWorld);
+  const running = useWorld(embeddedWorld);
 
   it.each(["rabbitmq", "kafka"])("docs/from-%s.md has commands that work", async (name) => {
     const topic = `orders/${name}`;
@@ -35,7 +35,7 @@ describe("the pages for users of other brokers", () => {
 
 describe("a broker with the base path and the extension prefix of WeEvent", () => {
   const env = { STELE_BASE_PATH: "/weevent-broker", STELE_EXTENSION_PREFIX: "weevent-" };
-  const running = useWorld(localWorld, { env });
+  const running = useWorld(embeddedWorld, { env });
 
   it("docs/from-weevent.md has commands that work", async () => {
     const text = readFileSync(new URL("../../docs/from-weevent.md", import.meta.url), "utf8");

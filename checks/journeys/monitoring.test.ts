@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { findProgram } from "../harness/find-program.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { useReceivers, useWorld } from "../harness/use.ts";
-import { localWorld } from "../harness/local-world.ts";
+import { embeddedWorld } from "../harness/world.ts";
 
 const docs = (name: string): string => fileURLToPath(new URL(`../../docs/${name}`, import.meta.url));
 const alertsFile = docs("monitoring/alerts.yaml");
@@ -26,7 +26,7 @@ const dashboard = JSON.parse(readFileSync(docs("monitoring/dashboard.json"), "ut
 };
 const expressions = dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
 
-const running = useWorld(localWorld, { env: { STELE_MQTT_PORT: "0", STELE_STOMP_PORT: "0" } });
+const running = useWorld(embeddedWorld, { env: { STELE_MQTT_PORT: "0", STELE_STOMP_PORT: "0" } });
 const startReceiver = useReceivers();
 let text: string;
 /** Metrics of Stele by name, with type and help text. */

@@ -1,11 +1,13 @@
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type BrokerProcess, startBroker } from "../harness/broker-process.ts";
+import { Client } from "../harness/client.ts";
 import { findProgram } from "../harness/find-program.ts";
-import { localWorld } from "../harness/local-world.ts";
+import { portOf } from "../harness/listener-port.ts";
+import { createTempFolder, type TempFolder } from "../harness/temp-folder.ts";
 import { until } from "../harness/until.ts";
-import { useWorld } from "../harness/use.ts";
 
 const run = promisify(execFile);
 const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
@@ -13,11 +15,23 @@ const [, marked = ""] = /<!-- mqtt:begin -->([\s\S]*?)<!-- mqtt:end -->/.exec(re
 const [subscribeLine = "", publishLine = ""] = [...marked.matchAll(/^mosquitto.*$/gm)].map(([line]) => line);
 
 const canRun = process.env["CHECKS_MOSQUITTO"] === "required" || findProgram("mosquitto_pub") !== undefined;
-const running = useWorld(localWorld, { env: { STELE_MQTT_PORT: "0" } });
+let folder: TempFolder;
+let broker: BrokerProcess;
+let port = 0;
+
+beforeAll(async () => {
+  folder = createTempFolder();
+  broker = await startBroker({ dataDir: folder.path, env: { STELE_MQTT_PORT: "0" } });
+  port = portOf(broker, "MQTT");
+});
+afterAll(async () => {
+  await broker.stop();
+  folder[Symbol.dispose]();
+});
 
 /** A shell line of the README, at this broker's port. */
 function here(line: string): string {
-  return line.replace("-p 1883", `-p ${running().broker.port("MQTT")}`);
+  return line.replace("-p 1883", `-p ${port}`);
 }
 
 /** Runs a line of mosquitto_sub, and waits until the broker has granted the filter. `printed` resolves with the program's whole output. */
@@ -44,7 +58,7 @@ describe.runIf(canRun)("the clients of Mosquitto (need mosquitto-clients)", () =
     const { printed } = await startSubscriber(subscribeLine);
     await run("bash", ["-c", here(publishLine)], { timeout: 30_000 });
     expect(eventsOf(await printed)).toEqual(["plant/boiler 21 degrees"]);
-    const { sequenceNumber } = await running().client.state("plant/boiler");
+    const { sequenceNumber } = await new Client(broker.url).state("plant/boiler");
     expect(sequenceNumber).toBe(1);
   });
 
@@ -59,7 +73,7 @@ describe.runIf(canRun)("the clients of Mosquitto (need mosquitto-clients)", () =
           timeout: 30_000,
         });
       }
-      await running().client.publish(topic, "by REST");
+      await new Client(broker.url).publish(topic, "by REST");
       expect(eventsOf(await printed)).toEqual(["qos 0", "qos 1", "qos 2", "by REST"]);
     },
   );

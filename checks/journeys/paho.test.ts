@@ -1,18 +1,19 @@
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
+import { portOf } from "../harness/listener-port.ts";
 import { canImport, PythonScript } from "../harness/python.ts";
 import { useWorld } from "../harness/use.ts";
-import { localWorld } from "../harness/local-world.ts";
+import { embeddedWorld } from "../harness/world.ts";
 
 const script = fileURLToPath(new URL("paho/journey.py", import.meta.url));
 const canRun = canImport("from paho.mqtt.client import CallbackAPIVersion");
-const running = useWorld(localWorld, { env: { STELE_MQTT_PORT: "0" } });
+const running = useWorld(embeddedWorld, { env: { STELE_MQTT_PORT: "0" } });
 let paho: PythonScript | undefined;
 afterEach(() => paho?.kill());
 
 /** Give each test its own `clientId`: a session repeats what an earlier client with its identifier did not acknowledge. */
 function startPaho(version: 4 | 5, clientId: string): PythonScript {
-  paho = new PythonScript(script, [String(running().broker.port("MQTT")), String(version), clientId]);
+  paho = new PythonScript(script, [String(portOf(running().broker, "MQTT")), String(version), clientId]);
   return paho;
 }
 

@@ -11,11 +11,11 @@ import { callBrokerCommand } from "../harness/broker-command.ts";
 import { type BrokerProcess, mainFile, startBroker } from "../harness/broker-process.ts";
 import { Client } from "../harness/client.ts";
 import { groupsEnv } from "../harness/group.ts";
-import { localWorld } from "../harness/local-world.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { until } from "../harness/until.ts";
 import { useWorld } from "../harness/use.ts";
+import { embeddedWorld } from "../harness/world.ts";
 
 const page = readFileSync(new URL("../../docs/proofs.md", import.meta.url), "utf8");
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -39,7 +39,7 @@ const canRun = ["bash", "curl", "sed"].every((tool) => {
 });
 
 describe("docs/proofs.md", () => {
-  const running = useWorld(localWorld);
+  const running = useWorld(embeddedWorld);
 
   it.runIf(canRun)(
     "the example and the program of docs/proofs.md work as described (needs bash, curl and sed)",
@@ -76,7 +76,7 @@ describe("docs/proofs.md", () => {
 });
 
 describe("proofs in notifications", () => {
-  const running = useWorld(localWorld, { env: { STELE_NOTIFICATION_PLACE: "on" } });
+  const running = useWorld(embeddedWorld, { env: { STELE_NOTIFICATION_PLACE: "on" } });
 
   it("the proof in a notification matches the event's batch on the chain; getEvent returns the event without place and proof", async () => {
     const { client, broker } = running();

@@ -7,12 +7,12 @@ import { afterEach, describe, expect, it } from "vitest";
 import { findProgram } from "../harness/find-program.ts";
 import { until } from "../harness/until.ts";
 import { useWorld } from "../harness/use.ts";
-import { localWorld } from "../harness/local-world.ts";
+import { embeddedWorld } from "../harness/world.ts";
 
 const file = (name: string): string => fileURLToPath(new URL(`../../docs/receivers/${name}`, import.meta.url));
 const python = process.env["CHECKS_PYTHON"] ?? "python3";
 const hasPython = process.env["CHECKS_PYTHON"] !== undefined || findProgram(python) !== undefined;
-const running = useWorld(localWorld);
+const running = useWorld(embeddedWorld);
 
 /** A receiver of docs/receivers, in a separate process. */
 class Example {

@@ -3,12 +3,13 @@ import { describe, expect, it } from "vitest";
 import { createWebSocketStream, WebSocket } from "ws";
 import { Context } from "../conformance/stomp/context.ts";
 import { Peer, type Transport } from "../conformance/stomp/peer.ts";
+import { portOf } from "../harness/listener-port.ts";
 import { until } from "../harness/until.ts";
 import { useWorld } from "../harness/use.ts";
-import { localWorld } from "../harness/local-world.ts";
+import { embeddedWorld } from "../harness/world.ts";
 
 const heartBeatMs = 1_000;
-const running = useWorld(localWorld, {
+const running = useWorld(embeddedWorld, {
   env: {
     STELE_STOMP_PORT: "0",
     STELE_STOMP_IMPLICIT_RECEIPTS: "on",
@@ -25,7 +26,7 @@ function webSocketAddress(): string {
 }
 
 function createContext(transport: Transport): Context {
-  const addresses = { tcp: running().broker.port("STOMP"), websocket: webSocketAddress() };
+  const addresses = { tcp: portOf(running().broker, "STOMP"), websocket: webSocketAddress() };
   return new Context({ addresses, transport, version, cut: "frames", name: `settings/${transport}` });
 }
 

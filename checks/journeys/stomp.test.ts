@@ -4,9 +4,10 @@ import { afterEach, describe, it } from "vitest";
 import { WebSocket } from "ws";
 import { versions } from "../conformance/stomp/frames.ts";
 import { Lines } from "../harness/lines.ts";
+import { portOf } from "../harness/listener-port.ts";
 import { canImport, debianPython, PythonScript } from "../harness/python.ts";
 import { useWorld } from "../harness/use.ts";
-import { localWorld } from "../harness/local-world.ts";
+import { embeddedWorld } from "../harness/world.ts";
 import { journey } from "./stomp/journey.ts";
 import { type Driver, OrderedClient } from "./stomp/ordered-client.ts";
 import { RawClient } from "./stomp/raw-client.ts";
@@ -15,8 +16,8 @@ import { createDriver } from "./stomp/stompjs.mjs";
 const script = fileURLToPath(new URL("stomp/journey.py", import.meta.url));
 const title = "publishes, receives, rejects, commits a transaction and resumes its durable subscription";
 
-const running = useWorld(localWorld, { env: { STELE_STOMP_PORT: "0" } });
-const stompPort = (): number => running().broker.port("STOMP");
+const running = useWorld(embeddedWorld, { env: { STELE_STOMP_PORT: "0" } });
+const stompPort = (): number => portOf(running().broker, "STOMP");
 
 describe.each(versions)("STOMP %s", (version) => {
   it(`a raw socket ${title}`, async () => {

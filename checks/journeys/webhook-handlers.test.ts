@@ -4,11 +4,11 @@ import { type Webhook, WebhookRefused } from "@stele/client/webhook";
 import { describe, expect, it } from "vitest";
 import { until } from "../harness/until.ts";
 import { useWorld } from "../harness/use.ts";
-import { localWorld } from "../harness/local-world.ts";
+import { embeddedWorld } from "../harness/world.ts";
 import { frameworks } from "./webhooks/frameworks.ts";
 import { createOrderSender } from "./webhooks/order-sender.ts";
 
-const running = useWorld(localWorld);
+const running = useWorld(embeddedWorld);
 const [{ serve: serveNode }] = frameworks;
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const contents = ['{"n":1}', "grüße \u{1F642}\r\n", "3"];

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Client } from "../harness/client.ts";
 import { until } from "../harness/until.ts";
 import { useWorld } from "../harness/use.ts";
-import { localWorld } from "../harness/local-world.ts";
+import { embeddedWorld } from "../harness/world.ts";
 import { createAsymmetric, createSymmetric, type Keys } from "./webhooks/keys.ts";
 import { createOrderSender } from "./webhooks/order-sender.ts";
 import { languages, WebhookReceiver } from "./webhooks/webhook-receiver.ts";
@@ -20,7 +20,7 @@ const shapes = [
   { path: "batches", subscribe: "subscribe", params: { format: "cloudevents", batch: 10 } },
 ] as const;
 
-const running = useWorld(localWorld);
+const running = useWorld(embeddedWorld);
 const receivers: WebhookReceiver[] = [];
 beforeAll(async () => {
   for (const language of languages.filter(({ canRun }) => canRun)) {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Params } from "../harness/apis.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { useWorld } from "../harness/use.ts";
-import { type LocalWorld, localWorld } from "../harness/local-world.ts";
+import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
 import { createAsymmetric, createSymmetric, type Keys } from "./webhooks/keys.ts";
 import { createOrderSender } from "./webhooks/order-sender.ts";
 import { languages, type SeenEvent, useWebhookReceiver, type WebhookReceiver } from "./webhooks/webhook-receiver.ts";
@@ -72,7 +72,7 @@ const secrets = [
   { name: "whsk_", create: createAsymmetric, isSymmetric: false },
 ];
 
-const running = useWorld(localWorld);
+const running = useWorld(embeddedWorld);
 let hooks = 0;
 
 for (const language of languages) {
@@ -120,7 +120,7 @@ it("callbacks verify with the secret that the broker generated for a REST subscr
 
 /** Subscribes to three published events, checks the requests, and then sends a test event. Without `keys`, the broker signs nothing. */
 async function checkForm(form: Form, receiver: WebhookReceiver, keys?: Keys): Promise<void> {
-  const { client }: LocalWorld = running();
+  const { client }: RunningWorld = running();
   await receiver.verifyWith(keys?.key ?? null);
   const { topic, path } = createHook();
   await client.open(topic);

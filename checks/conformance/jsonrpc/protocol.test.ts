@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { HttpAnswer } from "../../harness/http-client.ts";
 import { useReceivers, useWorld } from "../../harness/use.ts";
-import { localWorld } from "../../harness/local-world.ts";
+import { embeddedWorld } from "../../harness/world.ts";
 import { expectUnchanged } from "../unchanged.ts";
 
 interface Response {
@@ -15,7 +15,7 @@ interface Response {
   };
 }
 
-const running = useWorld(localWorld);
+const running = useWorld(embeddedWorld);
 const json = { "content-type": "application/json" };
 
 function post(body: string | Uint8Array, headers: Readonly<Record<string, string>> = json): Promise<HttpAnswer> {

@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { HttpAnswer, HttpRequest } from "../../harness/http-client.ts";
 import { useWorld } from "../../harness/use.ts";
-import { localWorld } from "../../harness/local-world.ts";
+import { embeddedWorld } from "../../harness/world.ts";
 import { expectUnchanged } from "../unchanged.ts";
 
-const running = useWorld(localWorld);
+const running = useWorld(embeddedWorld);
 const form = { "content-type": "application/x-www-form-urlencoded" };
 const json = { "content-type": "application/json" };
 

@@ -14,8 +14,7 @@ import {
   placeOfText,
   storeOf,
 } from "../support/damaged-store.ts";
-import type { LogLine } from "../../harness/local-broker.ts";
-import { startSavingBroker } from "../support/saving-broker.ts";
+import { type LogLine, startLocalBroker } from "../support/local-broker.ts";
 import { findHeld } from "../support/reading.ts";
 import { replayAll } from "../support/replay.ts";
 
@@ -37,7 +36,7 @@ describe("a damaged store", () => {
     using folder = filled.copy();
     const event = pick(filled, 30);
     changeFile(storeOf(folder), (bytes) => flipAt(bytes, placeOfText(bytes, event.content) + 2));
-    await using broker = await startSavingBroker({ dataDir: folder.path, log });
+    await using broker = await startLocalBroker({ dataDir: folder.path, log });
     await using client = new Client(broker.url);
     expect(await findHeld(client, [event])).toMatchObject({ found: [event] });
     expect(linesOf("index damaged, repaired from the chain")).toMatchObject([
@@ -54,7 +53,7 @@ describe("a damaged store", () => {
     const event = pick(filled, 30);
     changeFile(storeOf(folder), (bytes) => flipAt(bytes, placeOfText(bytes, event.content) + 2));
     const env = { STELE_SCRUB_PERIOD_MS: "200", STELE_LOG_LEVEL: "info" };
-    await using _broker = await startSavingBroker({ dataDir: folder.path, log, env });
+    await using _broker = await startLocalBroker({ dataDir: folder.path, log, env });
     await until("a round of the index has ended", () => linesOf("scrubbed").some(({ part }) => part === "index"));
     expect(linesOf("index damaged, repaired from the chain")).toMatchObject([{ topic: event.topic }]);
   });
@@ -63,7 +62,7 @@ describe("a damaged store", () => {
     using folder = filled.copy();
     const event = pick(filled, eventsTotal - 10);
     changeFile(storeOf(folder), (bytes) => flipAt(bytes, placeOfText(bytes, event.content) + 2));
-    await using broker = await startSavingBroker({ dataDir: folder.path, log });
+    await using broker = await startLocalBroker({ dataDir: folder.path, log });
     await using client = new Client(broker.url);
     const delivered = (await replayAll(client)).map(({ topic, eventId, content }) => {
       return { topic, eventId, content: Buffer.from(content, "base64").toString() };
@@ -79,7 +78,7 @@ describe("a damaged store", () => {
       using folder = filled.copy();
       const count = async (): Promise<string | undefined> => {
         const env = { STELE_DELIVERIES: "paused" };
-        await using broker = await startSavingBroker({ dataDir: folder.path, log, env });
+        await using broker = await startLocalBroker({ dataDir: folder.path, log, env });
         await using client = new Client(broker.url);
         await using receiver = await startReceiver();
         const offset = "OFFSET_FIRST";
@@ -103,7 +102,7 @@ describe("a damaged store", () => {
     using folder = filled.copy();
     const event = pick(filled, 30);
     changeFile(storeOf(folder), (bytes) => flipAt(bytes, placeOfText(bytes, event.content) + 2));
-    await using broker = await startSavingBroker({ dataDir: folder.path, log });
+    await using broker = await startLocalBroker({ dataDir: folder.path, log });
     await using client = new Client(broker.url);
     const answer = await client.http.send({ method: "GET", path: `/rest/proof?eventId=${event.eventId}` });
     const { event: proven } = answer.json() as { event: { content: string } }; // Another check tests the shape.
@@ -114,7 +113,7 @@ describe("a damaged store", () => {
     using folder = filled.copy();
     const { subscriptionId } = filled;
     changeFile(storeOf(folder), (bytes) => flipCursor(bytes, subscriptionId));
-    await using broker = await startSavingBroker({ dataDir: folder.path, log });
+    await using broker = await startLocalBroker({ dataDir: folder.path, log });
     await using client = new Client(broker.url);
     await using receiver = await startReceiver();
     expect(await client.isReady()).toBe(false);
@@ -134,7 +133,7 @@ describe("a damaged embedded chain", () => {
     deleteStore(folder);
     const before = readFileSync(chainOf(folder));
     const [, , block] = event.eventId.split("-");
-    await expect(startSavingBroker({ dataDir: folder.path, log })).rejects.toThrow(
+    await expect(startLocalBroker({ dataDir: folder.path, log })).rejects.toThrow(
       new RegExp(`chain\\.sqlite is damaged: Block ${block} .*restore the data folder from a backup`),
     );
     expect(readFileSync(chainOf(folder)).equals(before)).toBe(true);

@@ -3,8 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { CallFailed, Client } from "../../harness/client.ts";
 import type { Promised } from "./acknowledged.ts";
-import type { LocalBroker, LogLine } from "../../harness/local-broker.ts";
-import { startSavingBroker } from "./saving-broker.ts";
+import { type LocalBroker, type LogLine, startLocalBroker } from "./local-broker.ts";
 import { expectDelivered, expectProven, expectReady, findHeld, type Held, NotReady, Wrong } from "./reading.ts";
 import { expectSessions } from "./promised-session.ts";
 import { placeOf } from "./replay.ts";
@@ -71,7 +70,7 @@ export async function judge(dataDir: string, promised: Promised, excuses = noExc
   const log: LogLine[] = [];
   let broker: LocalBroker;
   try {
-    broker = await startSavingBroker({ dataDir, log });
+    broker = await startLocalBroker({ dataDir, log });
   } catch (error) {
     return judgeRefusal(error, { dataDir, before });
   }
@@ -115,7 +114,7 @@ async function readSessions(
   if (retained === undefined) return;
   const later = topics.map((topic) => [`after the fault on ${topic}`, topic] as const);
   const isHeld = found.some(({ eventId }) => eventId === retained.eventId);
-  await expectSessions(broker.port("MQTT"), {
+  await expectSessions(broker.mqttPort, {
     held: found,
     topicOf: new Map([...sent, ...later]),
     retained: isHeld ? retained : undefined,

@@ -5,7 +5,7 @@ import { startReceiver } from "../../harness/receiver.ts";
 import { until } from "../../harness/until.ts";
 import { createTempFolder, type TempFolder } from "../../harness/temp-folder.ts";
 import type { Acknowledged, Promised } from "./acknowledged.ts";
-import { startSavingBroker } from "./saving-broker.ts";
+import { startLocalBroker } from "./local-broker.ts";
 import { leaveSessions } from "./promised-session.ts";
 import { askForProof } from "./reading.ts";
 
@@ -60,11 +60,11 @@ class Filling {
   #retained: Acknowledged | undefined;
 
   async begin(dataDir: string, count: number): Promise<void> {
-    await using broker = await startSavingBroker({ dataDir, log: [] });
+    await using broker = await startLocalBroker({ dataDir, log: [] });
     await using client = new Client(broker.url);
     await using receiver = await startReceiver();
     for (const topic of earlyTopics) await client.open(topic);
-    await leaveSessions(broker.port("MQTT"));
+    await leaveSessions(broker.mqttPort);
     this.#subscriptionId = await client.subscribe({ topic: "#", url: receiver.url });
     await this.#publish(client, count / 2);
     for (const { eventId } of await receiver.waitForCount(this.#events.length)) this.#delivered.add(eventId);
@@ -73,7 +73,7 @@ class Filling {
   }
 
   async goOn(dataDir: string, { count, onFilled }: { readonly count: number; readonly onFilled: () => void }) {
-    await using broker = await startSavingBroker({ dataDir, log: [] });
+    await using broker = await startLocalBroker({ dataDir, log: [] });
     await using client = new Client(broker.url);
     await using receiver = await startReceiver();
     await client.open(lateTopic);
@@ -87,7 +87,7 @@ class Filling {
 
   /** Publishes until the chain has younger blocks and the broker has dropped the copies of all earlier events. */
   async drop(dataDir: string, onFilled: () => void): Promise<void> {
-    await using broker = await startSavingBroker({ dataDir, log: [], env: { STELE_STORE_RETENTION_MS: "1000" } });
+    await using broker = await startLocalBroker({ dataDir, log: [], env: { STELE_STORE_RETENTION_MS: "1000" } });
     await using client = new Client(broker.url);
     const last = Number(this.#events.at(-1)?.eventId.split("-")[2]);
     await until("the copies are dropped", async () => {

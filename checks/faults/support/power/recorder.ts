@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type BrokerProcess, startBroker } from "../../../harness/broker-process.ts";
 import { createTempFolder, type TempFolder } from "../../../harness/temp-folder.ts";
 import { until } from "../../../harness/until.ts";
-import { unsavedBytesMax } from "../saving-broker.ts";
+import { unsavedBytesMax } from "../local-broker.ts";
 import { type Call, isComplete, parseTrace, tracedCalls } from "./trace.ts";
 
 const isInstalled = spawnSync("strace", ["-V"], { stdio: "ignore" }).status === 0;

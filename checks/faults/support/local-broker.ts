@@ -5,12 +5,10 @@ export type LogLine = Readonly<Record<string, unknown>>;
 
 /** A broker in this process. It starts in a third of the time that a separate process takes. */
 export interface LocalBroker extends AsyncDisposable {
-  /** Base URL, base path included. */
   readonly url: string;
+  readonly mqttPort: number;
   /** Resolves when the broker cannot continue. The real process would then print this error's message and exit. */
   readonly failure: Promise<Error>;
-  /** The port of a listener. */
-  port(name: "MQTT" | "STOMP"): number;
   stop(): Promise<void>;
 }
 
@@ -18,12 +16,20 @@ export interface LocalBrokerOptions {
   readonly dataDir: string;
   /** Receives the log, also of a start that fails. */
   readonly log: LogLine[];
-  /** Settings by environment name. The defaults are a free HTTP port, no MQTT or STOMP, and a log of warnings and errors only. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
-const env = { STELE_PORT: "0", STELE_MQTT_PORT: "off", STELE_STOMP_PORT: "off", STELE_LOG_LEVEL: "warn" };
+/** A few blocks change this many bytes, so the broker soon writes their changes to the tables of the chain's state and of its log index. */
+export const unsavedBytesMax = 4_096;
 const startTimeoutMs = 30_000;
+const env = {
+  STELE_PORT: "0",
+  STELE_MQTT_PORT: "0",
+  STELE_STOMP_PORT: "off",
+  STELE_LOG_LEVEL: "warn",
+  STELE_CALLBACK_BACKOFF_MAX_MS: "1000",
+  STELE_CHAIN_UNSAVED_BYTES_MAX: String(unsavedBytesMax),
+};
 
 /** The start neither succeeded nor failed in time. */
 export class StartHangs extends Error {}
@@ -59,15 +65,10 @@ async function withinTime(starting: Promise<RunningServer>): Promise<RunningServ
   }
 }
 
-function toLocalBroker({ url, listeners, failure, stop: end }: RunningServer): LocalBroker {
+function toLocalBroker(server: RunningServer): LocalBroker {
   let stopping: Promise<void> | undefined;
-  const stop = (): Promise<void> => (stopping ??= end());
-  const port = (wanted: string): number =>
-    Number(
-      listeners
-        .find(({ name }) => name === wanted)
-        ?.address.split(":")
-        .at(-1),
-    );
-  return { url, failure, port, stop, [Symbol.asyncDispose]: stop };
+  const stop = (): Promise<void> => (stopping ??= server.stop());
+  const mqtt = server.listeners.find(({ name }) => name === "MQTT");
+  const mqttPort = Number(/:(\d+)$/.exec(mqtt?.address ?? "")?.[1]);
+  return { url: server.url, mqttPort, failure: server.failure, stop, [Symbol.asyncDispose]: stop };
 }
