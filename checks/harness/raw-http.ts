@@ -1,8 +1,9 @@
 import { once } from "node:events";
 import { connect } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
 
 export interface RawExchange {
-  /** Written in order. The client writes a piece only after the system has taken the one before it. */
+  /** Written one by one, each in a later turn of the event loop than the one before it, so that the broker mostly reads them one by one. */
   readonly pieces: readonly (string | Uint8Array)[];
   /** Half-closes after the last piece. */
   readonly isEnded?: boolean;
@@ -25,7 +26,10 @@ export async function exchangeRaw(
   const timer = setTimeout(() => socket.destroy(), timeoutMs);
   try {
     await once(socket, "connect");
-    for (const piece of pieces) await write(socket, piece);
+    for (const piece of pieces) {
+      await write(socket, piece);
+      await nextTurn();
+    }
     if (isCut) socket.destroy();
     else if (isEnded) socket.end();
     await closed;

@@ -6,7 +6,7 @@ it.each([
   ["/a#b?c", "/a"],
   ["http://localhost:80/rest/open?topic=http://b/c", "/rest/open"],
   ["HTTPS://[::1]/a", "/a"],
-  ["http://localhost?a=/b", ""],
+  ["http://localhost?a=/b", "/"],
   ["/http://localhost/a", "/http://localhost/a"],
   ["*", "*"],
 ])("the path of the request target %j is %j", (target, path) => {

@@ -4,9 +4,9 @@ export function toBasePath(text: string): string {
   return trimmed === "" ? "" : `/${trimmed}`;
 }
 
-/** The path of a request target, without query or fragment. A target may begin with scheme and host (RFC 9112, section 3.2.2). */
+/** The path of a request target, without query or fragment. A target may begin with scheme and host (RFC 9112, section 3.2.2); an empty path is "/". */
 export function toPath(target: string): string {
-  return target.replace(/^https?:\/\/[^/?#]*/i, "").replace(/[?#].*$/s, "");
+  return target.replace(/^https?:\/\/[^/?#]*/i, "").replace(/[?#].*$/s, "") || "/";
 }
 
 /** Whether a request target is under `/rest`, where every answer has status 200 (docs/errors.md), except answers to CloudEvents. */
