@@ -22,7 +22,7 @@ import type { Quotas } from "./quotas.ts";
 import { tenantNamesOf, tenantNamesOfOwner } from "./tenant.ts";
 import type { PublishCall } from "../broker.ts";
 
-/** What a call names: its group, undefined for the default group, and its topic if it has one. */
+/** The names in a call: its group, undefined for the default group, and its topic if it has one. */
 export interface Named {
   readonly groupId: string | undefined;
   readonly topic?: string | undefined;
@@ -52,7 +52,7 @@ export interface AccessParts {
   readonly trail?: AuditTrail | undefined;
 }
 
-/** The principal of an address that failed so often that its log-in gets no answer. */
+/** The principal of a log-in from an address that failed so often that the broker does not answer it. */
 const tooMany: Rejected = { kind: "rejected", reason: "too many failed log-ins come from the address", isClosed: true };
 
 /** The one place that checks rights and counts use against quotas. */
@@ -112,8 +112,8 @@ export class Access {
   }
 
   /**
-   * Checks a right, on the whole broker if `named` is left out. @throws BrokerError 100701, 100702; 200207 or 200300 if the credential cannot be checked; as
-   * `named.parse` for a malformed topic.
+   * Checks a right, on the whole broker if `named` is left out. @throws BrokerError 100701, 100702; 200207 or 200300 if the credential cannot be checked; what
+   * `named.parse` throws for a malformed topic.
    */
   authorize(caller: Caller, action: Action, named?: Named): void {
     const topic = named?.topic;
@@ -128,12 +128,12 @@ export class Access {
   }
 
   /**
-   * Checks the right to subscribe. Callbacks outlast a token, so its principal must also have this right by keys or lasting roles; otherwise the broker would
-   * deliver nothing. @throws BrokerError as {@link authorize}.
+   * Checks the right to subscribe. Callbacks outlast a token. So a principal with a token must also have this right by keys or lasting roles: without it, the
+   * broker would deliver nothing. @throws BrokerError as {@link authorize}.
    */
   authorizeCallback(caller: Caller, named: Named & { readonly topic: string }): void {
     this.authorize(caller, "subscribe", { ...named, parse: parseCallbackFilter });
-    parseCallbackFilter(named.topic); // a rule without a filter allows a shared filter too
+    parseCallbackFilter(named.topic); // Refuses a shared filter, which a rule without a filter allows.
     const { principal } = caller;
     if (principal.kind !== "known" || principal.token === undefined) return;
     const receives = this.#receiver(principal.id, orDefaultGroup(named.groupId, this.#defaultGroupId));
@@ -245,7 +245,7 @@ export class Access {
     return names === undefined ? () => true : (topic) => names.isOwn(topic);
   }
 
-  /** The names of the tenant that owns a subscription; undefined for none. */
+  /** The names of the tenant whose principal owns a subscription; undefined if the owner has no tenant. */
   namesFor({ principal }: Subscription): TenantNames | undefined {
     return tenantNamesOfOwner(toOwner(principal));
   }
@@ -277,7 +277,7 @@ export class Access {
     return within(tenantNamesOf(principal), (topic) => rules.allows("subscribe", { groupId, topic }));
   }
 
-  /** The rules by which {@link receiverFor} decides: the same object while they do not change. Undefined if that is unknown. */
+  /** The rules by which {@link receiverFor} decides: the same object while they do not change. Undefined if the policy cannot tell. */
   rulesFor(principal: Principal): object | undefined {
     const isByToken = principal.kind === "known" && principal.token !== undefined;
     return isByToken ? principal.rules : this.#policy.rulesOf(ownerOf(principal));
@@ -295,7 +295,7 @@ export class Access {
     try {
       if (topic !== undefined) (named?.parse ?? parseTopicFilter)(topic);
     } catch (fault) {
-      // No rule's filter covers a malformed name. A caller with the right on other names learns what is wrong with this one.
+      // No rule covers a malformed name. Tell a caller who has the right on some other name what is wrong with this one.
       if (this.#policy.allows(caller, action, { groupId, topic: undefined })) throw fault;
     }
     throw new BrokerError("accessDenied", { details });
@@ -309,7 +309,7 @@ export class Access {
 /** Whether a receiver may get all events of a topic, or of a filter. */
 type Receiver = (topic: string) => boolean;
 
-/** A tenant's filter `#` also matches the topic with the tenant's own name, which its clients cannot name and so must not receive. */
+/** Excludes the topic whose name is the tenant's own name: a tenant's filter `#` matches it, but the tenant's clients cannot name it. */
 function within(names: TenantNames | undefined, mayReceive: Receiver): Receiver {
   return names === undefined ? mayReceive : (topic) => names.isOwn(topic) && mayReceive(topic);
 }

@@ -310,7 +310,7 @@ it("leaves out no filter because of the many principals of one tenant", async ()
   expect(log.lines[1_000]).toMatchObject({ action: "subscribe", principal: "admin", topic: "salaries/#" });
 });
 
-it("limits the lines of calls that change nothing and of filters, but writes every change", async () => {
+it("limits the lines about filters and about calls that change nothing, but writes every change", async () => {
   const caller = by("client", "MQTT");
   for (let index = 0; index < 1_000; index += 1) await calls.open(caller, topic);
   await subscribeAgain(caller, 1_000);

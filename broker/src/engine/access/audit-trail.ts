@@ -39,7 +39,7 @@ export interface AuditedOrder<Result> {
 
 /** Number of lines about refusals and reads that one principal or address may cause at once; each second allows one more. */
 const linesOfOneMax = 20;
-/** Number of lines about refusals and reads that all principals and addresses together may cause at once; the same number again for callers without a valid credential. */
+/** Number of lines about refusals and reads that all principals and addresses together may cause at once; as many for callers without a valid credential. */
 const linesMax = 200;
 /** Number of further lines about refusals and reads per second, over all principals and addresses. */
 const linesPerSecondMax = 50;
@@ -63,9 +63,9 @@ const filterLinesOfTenantPerSecondMax = filterLinesPerSecondMax / 2;
 const sourcesMax = 10_000;
 /** Longest time, in milliseconds, before a line says how many lines were left out. */
 export const leftOutAfterMs = 10_000;
-/** Longest text of a field; a client may write megabytes. Does not count for `rules`: only operators write them, and a role has a limited number. */
+/** Maximum characters of a field, because a client may write megabytes. Does not limit `rules`: only operators write them, and a role has a limited number. */
 const fieldCharactersMax = 256;
-/** Longest text with filters of a stream, unless a single filter is longer. A stream with more filters has several lines. */
+/** Maximum characters of the filters in one line about a stream, unless a single filter is longer. A stream with more filters has several lines. */
 const filtersCharactersMax = 4_096;
 
 /** The errors with which `Access` refuses a caller. */
@@ -76,7 +76,7 @@ export class AuditTrail {
   readonly #log: AuditLog;
   readonly #clock: Clock;
   readonly #allowances: SourceAllowances;
-  /** For callers without a valid credential. Otherwise a stranger could use up the lines of others, and the holder of a revoked key those of its principal. */
+  /** For callers without a valid credential: a stranger must not use up the lines of others, nor the holder of a revoked key those of its principal. */
   readonly #strangersAllowances: SourceAllowances;
   readonly #filterAllowances: SourceAllowances;
   #leftOut = 0;
@@ -127,7 +127,7 @@ export class AuditTrail {
     }
   }
 
-  /** Writes that something changed in the store or on the chain. Each change costs such a write, so these lines are not limited. */
+  /** Writes that something changed in the store or on the chain. These lines need no limit: the change itself costs a write to the store or the chain. */
   recordChange(caller: Caller, action: string, subject: AuditSubject): void {
     this.#write({ ...toSubject(caller), action, outcome: "done", ...subject });
   }
@@ -142,15 +142,15 @@ export class AuditTrail {
     this.#write({ ...toSubject(caller), action, outcome: "failed", ...subject, code, reason });
   }
 
-  /** Writes that a connection gets the events of a filter, or no longer. That costs the client nothing, so these lines are limited. */
+  /** Writes that a connection added or removed a filter. These lines are limited, because the change costs the client nothing. */
   recordFilterChange(caller: Caller, action: string, subject: AuditSubject): void {
     const line = { ...toSubject(caller), action, outcome: "done", ...subject } as const;
     this.#writeSome(caller, line, this.#filterAllowances);
   }
 
   /**
-   * Writes what a new stream reads: all its filters or, over the limit, none of them, so that a client cannot hide one behind others. A STOMP subscription
-   * uses the allowance of filters, and a tail the allowance of reads: web pages that often reopen their tails must not use up the allowance of filters.
+   * Writes all filters of a new stream. Over the limit, writes none of them, so that a client cannot hide one filter behind others. A STOMP subscription uses
+   * the allowance of filters. A tail uses the allowance of reads: web pages that often reopen their tails must not use up the allowance of filters.
    */
   recordStream(caller: Caller, action: "subscribe" | "tail", { filters, ...subject }: AuditedStream): void {
     const texts = pack(filters);
@@ -217,7 +217,7 @@ export class AuditTrail {
     if (count > 0) this.#write({ action: "audit", outcome: "left out", count, reason });
   }
 
-  /** Cuts the texts of `line`, but neither its rules nor those of `whole`. */
+  /** Shortens the long texts of `line`, except its rules. Does not shorten the texts of `whole`. */
   #write(line: Omit<AuditLine, "time">, whole: Pick<AuditLine, "topic"> = {}): void {
     const { rules } = line;
     const entries = Object.entries(line).map(([name, value]) => [name, typeof value === "string" ? cut(value) : value]);
@@ -245,7 +245,7 @@ function cut(text: string): string {
   return text.length <= fieldCharactersMax ? text : `${text.slice(0, fieldCharactersMax)}…`;
 }
 
-/** Joins filters by line feeds, which no filter contains, to few texts. */
+/** Joins the filters into few texts, separated by line feeds: no filter contains one. */
 function pack(filters: readonly string[]): readonly string[] {
   const texts: string[] = [];
   for (const filter of filters) {

@@ -65,7 +65,7 @@ export type Protocol = "REST" | "JSON-RPC" | "MQTT" | "STOMP" | "admin" | "chain
 /** Who calls, and from where. A listener creates a caller for each connection and principal, not for each call. */
 export interface Caller {
   readonly principal: Principal;
-  /** IP address of the peer, as the listener sees it: that of the proxy, if there is one. Undefined if the connection has ended. */
+  /** IP address of the peer as the listener sees it. Behind a proxy, it is the proxy's address. Undefined if the connection has ended. */
   readonly address: string | undefined;
   readonly protocol: Protocol;
   /** The certificate that the client presented over TLS; undefined for none. */

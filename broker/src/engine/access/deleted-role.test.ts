@@ -87,7 +87,7 @@ it("an event that comes right after the role of a subscriber was deleted waits u
   expect(after.deliveries.map(({ event }) => event.topic)).toEqual(["a"]);
 });
 
-/** Deletes the role and publishes an event. The broker suspends no subscription before the result is called. */
+/** Deletes the role and publishes an event. The broker suspends no subscription before the returned function is called. */
 async function publishWithoutRole(): Promise<() => void> {
   const { store, running } = engine;
   const setSubscriptionState = store.setSubscriptionState.bind(store);

@@ -38,7 +38,7 @@ interface Address {
 interface Flood {
   /** Allowance of new connections. */
   readonly allowance: Allowance;
-  /** When a connection was last refused, or else when the flood began, in milliseconds of the monotonic clock. */
+  /** When a connection was last refused, in milliseconds of the monotonic clock; before the first refusal, when the flood began. */
   refusedAt: number;
 }
 
@@ -60,9 +60,7 @@ export class FailedLogIns {
     this.#log = new BoundedLog({ logger, clock, lines: { atOnce: linesMax, perSecond: 1 } });
   }
 
-  /**
-   * Notes a failed log-in. Returns undefined to answer at once, else a promise. When it resolves, answer if its value is true; give no answer if it is false.
-   */
+  /** Notes a failed log-in. Undefined means: answer at once. Otherwise wait for the promise: true means answer, false means close without an answer. */
   note({ address: from, protocol }: LogInOrigin, reason: string): Promise<boolean> | undefined {
     this.#log.info("log-in refused", { address: from, protocol, reason });
     const network = toNetwork(from ?? "");
@@ -72,7 +70,7 @@ export class FailedLogIns {
     return this.#hold(network, address);
   }
 
-  /** Whether to accept a new connection. Accepts few from a flooding address; to refuse the others costs little. */
+  /** Whether to accept a new connection. Accepts few from a flooding address, because a refusal costs less than a log-in. */
   mayConnect(findAddress: () => string | undefined): boolean {
     if (this.#floods.size === 0) return true;
     const flood = this.#floods.get(toNetwork(findAddress() ?? ""));
@@ -110,7 +108,7 @@ export class FailedLogIns {
     });
   }
 
-  /** Finds or adds the state of an address, which is the newest from now on. */
+  /** Finds or adds the state of an address, and makes it the newest. */
   #find(network: string): Address {
     const known = this.#addresses.get(network);
     const address = known ?? { allowance: new Allowance({ atOnce: atOnceMax, perSecond: 1 }, this.#clock), held: 0 };
@@ -129,6 +127,6 @@ export function toNetwork(address: string): string {
   const [front = [], back = []] = address.split("::").map((part) => (part === "" ? [] : part.split(":")));
   const zeros = Array.from({ length: Math.max(0, groupsOfAddress - front.length - back.length) }, () => "0");
   const network = [...front, ...zeros, ...back].slice(0, groupsOfNetwork);
-  // The network of all zeros contains the loopback and unspecified addresses, which are distinct.
+  // The network of all zeros contains the loopback and unspecified addresses: do not count them as one.
   return network.every((group) => group === "0") ? address : `${network.join(":")}::`;
 }

@@ -19,7 +19,7 @@ export class HeldRefusals {
     this.#clock = clock;
   }
 
-  /** Calls `answer` later: at the end of this turn if too many refusals wait. */
+  /** Calls `answer` after a wait, or at the end of this turn if too many refusals wait. */
   hold(answer: () => void): void {
     if (this.#held >= heldMax) return queueMicrotask(answer);
     this.#held += 1;

@@ -5,11 +5,11 @@ import { copyOf } from "../../lib/copy-of.ts";
 const decisionsKeptMax = 100;
 /**
  * Maximum number of decisions that all sets of the process cache together: ten topics for each of 20,000 sessions. Short topics take 27 MB then; at most,
- * with one topic of 256 characters for each set, 230 MB. One more empties the cache that began first.
+ * with one topic of 256 characters for each set, 230 MB. One more empties the oldest cache.
  */
 const allDecisionsKeptMax = 200_000;
 
-/** The caches that are not empty, in the order in which they began: a client may have thousands of tokens, each with a set of rules of its own. */
+/** The caches that are not empty, the oldest first. There may be many: a client may have thousands of tokens, each with a set of rules of its own. */
 const keeping = new Set<KeptDecisions>();
 let allKeptCount = 0;
 
@@ -35,7 +35,7 @@ export class KeptDecisions {
     if (allKeptCount >= allDecisionsKeptMax && first !== undefined) first.forget();
     const byGroup = this.#kept.get(action) ?? new Map<string, Map<string, boolean>>();
     const byTopic = byGroup.get(groupId) ?? new Map<string, boolean>();
-    // Copies: a topic may be a part of the text of a request, which it would keep in memory.
+    // Copies, since a topic may be a slice of a request's text, and would keep the whole text in memory.
     this.#kept.set(action, byGroup.set(copyOf(groupId), byTopic.set(copyOf(topic), decision)));
     this.#count += 1;
     allKeptCount += 1;

@@ -10,7 +10,7 @@ import { secret } from "../testing/key-secret.ts";
 
 const secondMs = 1_000;
 
-/** A ring with the keys of the principals `a` and `b`, which expire in an hour, and further keys; the owners that it reports, and its reads. */
+/** Starts a ring with keys of the principals `a` and `b`, which expire in an hour, and `further` others. Returns also the reported owners and the reads. */
 async function startRing(further = 0) {
   const clock = new VirtualClock();
   const apiKeys = new MemoryApiKeys();
@@ -94,7 +94,7 @@ it("refuses a connection's key for ever once it was revoked, even if its row is 
   await clock.advance(secondMs);
   expect(ring.findFault(principal)).toBe("the key is revoked");
   await apiKeys.pruneApiKeys(clock.now(), { keepsOwners: false });
-  // So many keys that the ring looks for pruned ones.
+  // Enough keys to make the ring look for pruned ones.
   for (let number = 0; number < 1_000; number += 1)
     await apiKeys.insertApiKey({ id: `${number}`, digest: "", ...own }, 2_000);
   await clock.advance(2 * secondMs);

@@ -55,7 +55,7 @@ it("keeps an owner's rules while its keys change, for as long as their roles are
   await later();
   found.push(ring.rulesOf(owner)?.rules);
   await table.pruneApiKeys(clock.now(), { keepsOwners: false });
-  for (let number = 0; number < 1_000; number += 1) await insert(`${number}`, ["reader"]); // So many that the ring looks for pruned ones.
+  for (let number = 0; number < 1_000; number += 1) await insert(`${number}`, ["reader"]); // Enough to make the ring look for pruned ones.
   await later();
   found.push(ring.rulesOf(owner)?.rules);
   expect(first).toHaveLength(1);
@@ -102,7 +102,7 @@ it("knows a role that changed while no key of the owner had it", async () => {
   await table.revokeApiKey("new", clock.now());
   await later();
   await table.pruneApiKeys(clock.now(), { keepsOwners: false });
-  for (let number = 0; number < 1_000; number += 1) await insert(`${number}`, ["reader"]); // So many that the ring looks for pruned ones.
+  for (let number = 0; number < 1_000; number += 1) await insert(`${number}`, ["reader"]); // Enough to make the ring look for pruned ones.
   await later();
   await table.putRole({ name: "writer", rules: rules("subscribe") }, 10);
   await later();
@@ -124,7 +124,7 @@ it("keeps no owner whose keys were all pruned", async () => {
   }
   await later();
   await table.pruneApiKeys(clock.now(), { keepsOwners: false });
-  for (let number = 0; number < 1_000; number += 1) await insert(`${number}`, ["reader"]); // So many that the ring looks for pruned ones.
+  for (let number = 0; number < 1_000; number += 1) await insert(`${number}`, ["reader"]); // Enough to make the ring look for pruned ones.
   await later();
   expect(usedBytes() - before).toBeLessThan(6 * 1024 * 1024);
 });

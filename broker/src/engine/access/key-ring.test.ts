@@ -33,7 +33,7 @@ let table: MemoryApiKeys;
 let checks: (readonly Owner[])[];
 let ring: KeyRing;
 let isReadable: boolean;
-/** How often the ring has asked for the time: it does so for each key whose validity it checks. */
+/** Number of times that the ring has asked for the time. It asks for each key whose validity it checks. */
 let timeReads: number;
 /** If set, a read of the keys returns only after this promise. */
 let held: Promise<void> | undefined;
@@ -181,7 +181,7 @@ describe("the keys of one owner", () => {
     ring.rulesOf(owner)?.allows(action, { groupId: "1", topic: "acme/x" });
 
   it.each(["valid", "revoked"])(
-    "have the rules of each role once if they are %s, however many they are",
+    "have the rules of each role only once, however many %s keys there are",
     async (kind) => {
       const revokedAt = kind === "valid" ? undefined : clock.now();
       for (let number = 0; number < 100; number += 1)
@@ -275,7 +275,7 @@ describe("a stored role", () => {
     expect([rightsOf(held), ring.findFault(held), ring.findWarning()]).toEqual([["read"], undefined, undefined]);
   });
 
-  it("that does not exist refuses all keys of its owner, as it may have denied something", async () => {
+  it("that is missing ends the rights of all keys of its owner, since the role may have denied something", async () => {
     await table.insertApiKey(keyOf(ids[1], { roles: ["producer", "gone"] }), 10);
     await table.insertApiKey(keyOf(ids[2], { principal: "other" }), 10);
     await clock.advance(keysReadEveryMs + 1);
@@ -290,7 +290,7 @@ describe("a stored role", () => {
     ]);
   });
 
-  it("that is missing no longer refuses the owner's other keys once the key that names it has expired", async () => {
+  it("that is missing does not affect the owner's other keys once the key that names it has expired", async () => {
     await table.insertApiKey(keyOf(ids[1], { roles: ["gone"], expiresAt: clock.now() + 10_000 }), 10);
     await clock.advance(keysReadEveryMs + 1);
     expect(faultOf(credentialOf(ids[0]))).toBe(lacking);
@@ -298,7 +298,7 @@ describe("a stored role", () => {
     expect(faultOf(credentialOf(ids[0]))).toBeUndefined();
   });
 
-  it("that is damaged refuses its owners and is named in a warning, until it is stored again", async () => {
+  it("that is damaged ends the rights of its owners, and a warning names it, until it is stored again", async () => {
     damagedRole = "limits";
     await table.putRole({ name: "limits", rules: [{ effect: "deny", actions: ["read"] }] }, 10);
     await table.insertApiKey(keyOf(ids[1], { roles: ["producer", "limits"] }), 10);

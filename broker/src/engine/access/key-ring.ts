@@ -20,7 +20,7 @@ export const keysReadEveryMs = 400;
 /** If no read succeeded for this time, in milliseconds, the ring refuses everybody: somebody may have revoked keys since. */
 export const keysStaleMsMax = 30_000;
 
-/** Number of keys in memory at which a read looks for pruned ones. It reads all keys, which takes 0.1 s with 10,000 of them. */
+/** Number of keys in memory at which the ring looks for pruned ones. This search reads all keys, which takes 0.1 s with 10,000 of them. */
 const keysSweptMin = 1_000;
 
 /** Maximum number of roles that a warning names. */
@@ -49,7 +49,7 @@ interface Entry {
   readonly principal: Known;
 }
 
-/** The rules of the keys of one owner. Readers check their filters again when the rules are new, so they stay the same for as long as the roles do. */
+/** The rules of one owner's keys. The ring keeps the object while the roles stay the same, because readers check their filters again for a new object. */
 interface Union {
   /** Sorted. */
   readonly roles: readonly string[];
@@ -67,7 +67,7 @@ const noKey = {
     'it is neither a whole key nor a token that the broker accepts; HTTP clients give it as "Authorization: Bearer KEY"',
 } as const;
 
-/** Every key and role in memory, less than a second behind the tables that the nodes and the command line write, unless reads are slow or fail. */
+/** Keeps every key and role in memory. Nodes and the command line write the tables; the ring is less than a second behind, unless reads are slow or fail. */
 export class KeyRing {
   readonly roles: RoleTable;
   readonly #parts: KeyRingParts;
@@ -212,7 +212,7 @@ export class KeyRing {
     if (first === undefined) return undefined;
     const roles = [...new Set(entries.flatMap(({ key }) => key.roles))].toSorted();
     if (known?.roles.length === roles.length && roles.every((role, index) => role === known.roles[index])) return known;
-    // Most owners have one key: its rules are bound once for both. The row of a revoked key may be damaged, and differ from the key's rules.
+    // Most owners have one key, and share its rules. They do not share those of a revoked key: its row may be damaged, and name other roles.
     const isOwn = known === undefined && entries.length === 1 && this.#isValid(first.key);
     return { roles, rules: isOwn ? first.principal.rules : this.#createRules({ ...first.key, roles }) };
   }
@@ -355,7 +355,7 @@ export class KeyRing {
     this.#byOwner.add(id, key.id);
   }
 
-  /** In a method of its own, so that the function keeps nothing but the key in memory. */
+  /** A method of its own, so that the closure keeps only the key in memory. */
   #createRules(key: NumberedApiKey): RuleSet {
     return new RuleSet(() => this.#rulesOfKey(key));
   }

@@ -202,7 +202,7 @@ const attachRequest = (over: Partial<AttachRequest> = {}): AttachRequest => ({
 });
 const filter = { filter: "a/#", qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
 
-it("gives two principals with the same client name two sessions, which neither can end for the other", async () => {
+it("gives each of two principals with the same client name its own session, and neither can end the session of the other", async () => {
   const [mine, theirs] = [new RecordingPeer(), new RecordingPeer()];
   const one = await calls.attach(by("one"), attachRequest(), mine);
   const other = await calls.attach(by("other"), attachRequest(), theirs);

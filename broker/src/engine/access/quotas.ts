@@ -17,7 +17,7 @@ import type { PublishCall } from "../broker.ts";
 import { HeldRefusals } from "./held-refusals.ts";
 import { type Caller, nobody, type Principal } from "./caller.ts";
 
-/** Number of accounts at which a removal of the unused ones begins. */
+/** Number of accounts at which the sweep removes unused ones. */
 const accountsSweptMin = 1_000;
 /** Retry time, in milliseconds, of a refusal that lasts until a connection ends or a stored thing is removed. */
 const storedRetryAfterMs = 10_000;
@@ -32,7 +32,7 @@ interface Account {
   connections: number;
 }
 
-/** Counts what tenants and principals use of this node: each call for its principal and for its tenant. */
+/** Counts the use of this node by tenants and principals. Each call counts for its principal and for its tenant. */
 export class Quotas {
   /** Delayed refusals of publishes. */
   readonly refusals: HeldRefusals;
@@ -78,7 +78,7 @@ export class Quotas {
     this.#addOfSession(session, 1);
     let isCounted = true;
     const end = (): void => {
-      if (!isCounted) return; // A call that fails because its connection ended stops counting too.
+      if (!isCounted) return; // A call that fails because its connection ended calls this a second time.
       isCounted = false;
       signal.removeEventListener("abort", end);
       this.#connected.delete(signal);
@@ -135,7 +135,7 @@ export class Quotas {
   }
 
   #accountsOfOwner(owner: string): readonly Account[] {
-    this.#sweepIfMany(); // not between the two look-ups: the account of the principal may still be unused
+    this.#sweepIfMany(); // Not between the two look-ups: the sweep might remove the principal's account, which is still unused.
     const tenant = tenantOf(owner);
     const own = this.#account("principal", owner);
     const shared = tenant === undefined ? undefined : this.#account("tenant", tenant);

@@ -22,7 +22,7 @@ export interface Role {
   readonly hidesStored: boolean;
 }
 
-/** The rules of each role of the config file and of the store; the store's as of the last applied read, which `KeyRing` repeats every 0.4 s. */
+/** The rules of each role of the config file and of the store. `KeyRing` reads the store's roles every 0.4 s; the table has those of the last applied read. */
 export class RoleTable {
   readonly #options: RoleTableOptions;
   readonly #slices: TimeSlices;

@@ -9,7 +9,7 @@ export class RuleSet {
   #bound: readonly BoundRule[] | undefined;
   readonly #kept = new KeptDecisions();
 
-  /** Rules that can change are given by a function, which is called on the first use and after each {@link renew}. */
+  /** For rules that can change, pass a function. The set calls it on the first use and after each {@link renew}. */
   constructor(rules: readonly BoundRule[] | (() => readonly BoundRule[])) {
     this.#bind = typeof rules === "function" ? rules : () => rules;
   }

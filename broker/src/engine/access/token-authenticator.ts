@@ -124,7 +124,7 @@ export class TokenAuthenticator {
     this.#known.set(digest, principal);
   }
 
-  /** Also empties the token's cache of decisions: the list of all caches would keep it in memory after the token's rules. */
+  /** Also empties the token's cache of decisions. Otherwise the list of all caches would keep these decisions in memory. */
   #drop(digest: string): void {
     this.#known.get(digest)?.rules.renew();
     this.#known.delete(digest);
