@@ -19,7 +19,7 @@ const firstId = "1".repeat(16);
 let engine: TestEngine;
 let keys: MemoryApiKeys;
 let memory: ReturnType<typeof createMemoryStore>;
-/** Checks for returned events of shares: the node makes them only while it has members of shares. */
+/** Number of checks for returned events of shares: the node makes them only while it has members of shares. */
 let looks: number;
 /** Claims of sessions wait for this. */
 let claims: Deferred<void>;
@@ -89,7 +89,7 @@ it("refuses an attach if its API key is revoked while the node claims the sessio
   expect(rows.map((row) => row.session.detachedAt)).toEqual([expect.any(Number)]);
 });
 
-/** The code with which an attach is refused to a principal that has no rights in the groups 1 and 2; undefined if it is accepted. */
+/** Attaches a principal that has no rights in the groups 1 and 2. Returns the code of the refusal; undefined if the attach is accepted. */
 async function attachElsewhere(groupId: string | undefined): Promise<unknown> {
   const id = "2".repeat(16);
   await addKey(id, "elsewhere");

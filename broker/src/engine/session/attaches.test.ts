@@ -122,7 +122,7 @@ async function attachFirst(): Promise<{ readonly first: RecordingPeer; readonly 
   return { first, attached };
 }
 
-it("gives the session to no connection that has ended when its turn comes", async () => {
+it("does not give the session to a connection that ended before its turn", async () => {
   await start();
   const { first, attached } = await attachFirst();
   const leaving = new AbortController();
@@ -134,7 +134,7 @@ it("gives the session to no connection that has ended when its turn comes", asyn
   expect(first.endedBecause).toBeUndefined();
 });
 
-it("keeps none of a client's connections that end while they wait for its session, once the client connects again", async () => {
+it("when a client connects again, drops its waiting attaches whose connections have ended", async () => {
   await start();
   const { first, attached } = await attachFirst();
   const leaving = new AbortController();

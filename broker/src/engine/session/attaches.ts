@@ -23,10 +23,10 @@ export class Attaches {
   }
 
   /**
-   * Runs an attach under the lock of its session's name. It may wait long for the lock if the store does not answer, and a client may connect again and again:
-   * each call drops the waiting attaches whose connections have ended. An attach whose connection ended while it waited does not run either: it would take the
-   * session from a live connection.
-   * @throws ClaimSkipped for those; 200300 after {@link close}; what the attach throws.
+   * Runs an attach under the lock of its session's name. If the store does not answer, attaches may wait long, and a client may connect again and again. So
+   * each call drops the waiting attaches whose connections have ended. An attach also does not begin if its connection ended while it waited: it would take
+   * the session from a live connection.
+   * @throws ClaimSkipped if the connection ended first; 200300 after {@link close}; what the attach throws.
    */
   run(name: string, caller: Waiting["caller"], attach: Waiting["attach"]): Promise<Attachment> {
     const waiting = { caller, attach, ...createDeferred<Attachment>() };

@@ -16,11 +16,11 @@ export interface Connection {
   /** Position at which the next feed begins. */
   readUpTo: Position;
   readonly outgoing: Outgoing;
-  /** Tickets that this peer has and has not acknowledged, in the order of delivery. */
+  /** Unacknowledged tickets of this peer, in the order of delivery. */
   readonly held: LazySet<Ticket>;
   /** Position up to which events were delivered to an earlier connection, or did not match. */
   repeatedUpTo: Position;
-  /** The events of the stream that the feed has not passed since, and that an earlier connection had, in order. */
+  /** Events of the stream that an earlier connection had, and that the feed of this connection has not reached; in order. */
   readonly repeats: LazyMap<Position, InFlight>;
 }
 
@@ -81,8 +81,8 @@ export function findRepeat(
 }
 
 /**
- * Takes back the events after `to`, and those from outside the stream after `outsideTo`, that wait until the session is written: the peer does not have them,
- * and would get those that are still on the chain twice.
+ * Takes back deliveries that wait until the session is written, if their events are after `to`, or after `outsideTo` for events from outside the stream. The
+ * peer does not have these events. Without this, it would get those that are still on the chain twice.
  */
 function takeBackUnsent({ outgoing, held }: Connection, window: DeliveryWindow, { to, outsideTo }: RolledBackTo): void {
   const isAfter = ({ event, isRepeated, isRetained, filters }: Delivery): boolean => {

@@ -98,7 +98,7 @@ export class FilterRemoval {
       const { session } = known;
       const wasInMemory = !session.filterSet.areStored && removeFrom(session, id);
       if (!session.isStored) return wasInMemory;
-      // Even if only memory had it: the store may have written the filters of a session that joins a share without an answer yet.
+      // Also if only memory had the filter: while a session joins its first share, the store may have written the filters before it answers.
       const wasInRow = await store.sessions.removeSessionFilter(id);
       await this.#parts.onChanged(session);
       return wasInMemory || wasInRow;
@@ -106,15 +106,15 @@ export class FilterRemoval {
   }
 
   /**
-   * If another node may have the connection of a STOMP session, removes only the filters: that node ends the session when it has none left. A single node has
-   * no connection of the session here, even if the row names one: a stop leaves rows as they are, and the next start would keep a session without filters.
+   * If another node may have the connection of a STOMP session, removes only the filters: that node then ends the session. A single node removes the session
+   * at once. Even if its row names a connection, there is none: a stop leaves rows as they are. And the next start would keep a session without filters.
    */
   async #removeStored(id: SubscriptionId): Promise<boolean> {
     const { sessions } = this.#parts.store;
     const { session, filters } = (await sessions.findFilterOwner(id)) ?? {};
     if (session?.protocol !== "STOMP") return sessions.removeSessionFilter(id);
     if (session.detachedAt !== undefined || !this.#parts.isShared) return this.#removeLeft(session);
-    // The filter of the call goes last: if the database fails in between, a repeat of the call still finds it, and with it the others that are left.
+    // Remove the filter of the call last. If the database fails before that, a repeat of the call finds this filter, and so the session's other filters.
     for (const filter of filters ?? []) if (filter.id !== id) await sessions.removeSessionFilter(filter.id);
     await sessions.removeSessionFilter(id);
     const left = await sessions.findSession(session.id);

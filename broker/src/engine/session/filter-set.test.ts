@@ -32,7 +32,7 @@ it("returns the given filters that still exist, without matching the topic again
   expect(wanting.map(({ filter }) => filter)).toEqual(["a/b"]);
 });
 
-it("lists the identifiers of its present filters among those of its node, from list to unlist", () => {
+it("lists the identifiers of its current filters at its node, from the call of list to that of unlist", () => {
   const others = ["2b3a1f5e-7c5d-4d0e-9f61-3f8f7b0f2a11", "3b3a1f5e-7c5d-4d0e-9f61-3f8f7b0f2a11"];
   const [second, third] = others.map(parseSubscriptionId) as [SubscriptionId, SubscriptionId];
   const filters = filterSetOf("a");

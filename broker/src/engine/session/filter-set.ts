@@ -62,7 +62,7 @@ export class FilterSet {
     return this.#filters.get(text);
   }
 
-  /** Lists the filters in `owners`, also those of later changes, until {@link unlist}. */
+  /** Adds the filters to `owners`, and keeps this list up to date until {@link unlist}. */
   list(): void {
     this.#isListed = true;
     for (const filter of this.#filters.values()) this.#listOne(filter);

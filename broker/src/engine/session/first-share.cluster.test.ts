@@ -110,7 +110,7 @@ it("keeps the other filter of a session whose row gets a new epoch while it join
   expect(textsOf(peer)).toEqual(["1"]);
 });
 
-it("repeats no acknowledged event to a session if the index rolls back while it joins its first share", async () => {
+it("repeats no acknowledged event to a session if the index rolls back while the session joins its first share", async () => {
   const peer = new RecordingPeer();
   const attachment = await attach(peer);
   for (const text of ["1", "2"]) {
@@ -147,7 +147,7 @@ it("lets a client join its first share while its node has yet to learn of a roll
   expect(textsOf(peer)).toEqual(["1"]);
 });
 
-it("does not try again once a client has left that waits to join its first share", async () => {
+it("stops trying once a client that waits to join its first share has left", async () => {
   const leaving = new AbortController();
   const attachment = await attach(new RecordingPeer(), leaving);
   cluster.chain.sealEmpty();
@@ -160,7 +160,7 @@ it("does not try again once a client has left that waits to join its first share
   await refused;
 });
 
-it("gives a client the events that replace removed ones if another node rolls the index back while it joins its first share", async () => {
+it("gives a client the events that replace removed ones if another node rolls the index back while the client joins its first share", async () => {
   const peer = new RecordingPeer();
   for (let sealed = 0; sealed < 2; sealed += 1) cluster.chain.sealEmpty();
   await cluster.clock.advance(1_000);

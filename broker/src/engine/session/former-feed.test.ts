@@ -4,7 +4,7 @@ import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 import { Session } from "./session.ts";
 
-it("passes an event that is never committed once to a session that reads on before its former feed has closed", async () => {
+it("passes an uncommitted event only once to a session that reads on before its former feed has closed", async () => {
   const engine = await TestEngine.start();
   onTestFinished(() => engine.stop());
   await engine.broker.open({ topic: "a", groupId: undefined });

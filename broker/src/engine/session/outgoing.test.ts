@@ -92,7 +92,7 @@ it.each(["deliveries", "releases"] as const)(
   },
 );
 
-it("waits for the next write with all that came before it began, and with nothing that came later", async () => {
+it("a write frees all deliveries and releases that came before it began, and none that came later", async () => {
   const writes: Deferred<void>[] = [createDeferred<void>()];
   const sent: (string | undefined)[] = [];
   const deliver = ({ eventId }: Delivery): void => void sent.push(eventId);

@@ -41,8 +41,8 @@ export class Outgoing {
   #isClosed = false;
 
   /**
-   * `written` resolves when the session's current state is on disk; what one write of the store frees should get one promise. `onSent` is called after what
-   * waited for a write was sent or has failed.
+   * `written` resolves when the session's current state is on disk. While one write of the store serves several calls, return the same promise to all of them.
+   * `onSent` is called after everything that waited for a write was sent or has failed.
    */
   constructor({ peer, slices, written, onSent, onFailed }: OutgoingParts) {
     this.#peer = peer;
@@ -84,7 +84,7 @@ export class Outgoing {
     return gone;
   }
 
-  /** Drops all that waits. */
+  /** Drops everything that waits. */
   close(): void {
     this.#isClosed = true;
     this.#waiting = [];
@@ -96,7 +96,7 @@ export class Outgoing {
     if (!this.#isSending) void this.#sendWaiting();
   }
 
-  /** In slices, since one write of the store may free what waits in thousands of sessions. */
+  /** Sends in slices, since one write of the store may free deliveries of thousands of sessions. */
   async #sendWaiting(): Promise<void> {
     this.#isSending = true;
     let [first] = this.#waiting;

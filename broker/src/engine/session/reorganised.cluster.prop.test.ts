@@ -136,7 +136,7 @@ const examples: [History][] = [
       delaysMs: [60, 0, 0, 20, 1, 60, 1, 5],
     },
   ],
-  // A node took the row without filters of a STOMP subscription that ends with its connection for one whose filters another node had removed.
+  // A STOMP subscription that ends with its connection has a row without filters. A node concluded that another node had removed the filters.
   [
     {
       steps: [
@@ -171,7 +171,7 @@ const examples: [History][] = [
   ],
 ];
 
-/** A client that acknowledges every event that asks for it at once. */
+/** A client that acknowledges every event with a ticket at once. */
 class Client {
   readonly #key: string;
   readonly #expiryMs: number;
@@ -196,7 +196,7 @@ class Client {
     return this.#attachment !== undefined && this.#peer.endedBecause === undefined;
   }
 
-  /** Connects and subscribes; goes on after `ms` if that takes longer. */
+  /** Connects and subscribes; returns after `ms` at the latest. */
   async attach(
     cluster: TestCluster,
     at: number,
@@ -235,8 +235,8 @@ class Client {
   }
 
   /**
-   * What the client lacks: events published after the session's first SUBACK, none while it is not connected; and its subscription, if it was removed, which
-   * nobody asked for.
+   * The events that the client lacks: those published after the session's first SUBACK, or none while it is not connected. Also names its subscription if the
+   * broker has removed it, since nobody asked for that.
    */
   missing(onChain: readonly string[]): readonly string[] {
     const { isConnected } = this;

@@ -46,11 +46,11 @@ export class Repeater {
   }
 
   /**
-   * Gives up the events of the stream that the feed has passed up to a position because the client may no longer receive them: they would take up room until
-   * the next connection. Rights may change for thousands of sessions at once, so each session looks at its own events once, as its feed passes them.
+   * The feed passes events that the client may no longer receive. Gives up those in flight up to a position: they would take up room until the next
+   * connection. Rights may change for thousands of sessions at once, so each session looks at its own events once, as its feed passes them.
    */
   giveUpPassed(connection: Connection, upTo: Position): void {
-    if (connection.repeats.size === 0) return; // As for nearly every event that a session gets.
+    if (connection.repeats.size === 0) return; // The usual case: this runs for nearly every event.
     const { reads, window, onVanished } = this.#parts;
     for (const { position, topic } of connection.repeats.values()) {
       if (position > upTo) return;

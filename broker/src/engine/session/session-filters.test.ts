@@ -93,7 +93,7 @@ describe.each(["begun", "failed"] as const)("a connection that ends before the r
   });
 });
 
-it("a session that the store failed to add to a share keeps its other filter when a later share of it is removed", async () => {
+it("a session whose first try to join a share failed keeps its other filter when unSubscribe later removes the share", async () => {
   const memory = createMemoryStore();
   let failures = 1;
   const saveSessionFilters: typeof memory.sessions.saveSessionFilters = async (...call) => {

@@ -67,7 +67,7 @@ export class SessionFilters {
     await checkEach(sessionFilters, { caller, slices: this.#parts.slices }, (sessionFilter) => {
       refusals.push(this.#refusalOf(sessionFilter, { group, caller }));
     });
-    // In one turn from here until the change begins: unSubscribe may have removed filters meanwhile.
+    // After the checks, which pause: unSubscribe may have removed filters meanwhile.
     const answers = sessionFilters.map(({ filter }, index) => refusals[index] ?? !session.hasFilter(filter));
     const accepted = sessionFilters.filter((_, index) => refusals[index] === undefined);
     // One packet may name a filter twice: the last one counts.
@@ -110,10 +110,10 @@ export class SessionFilters {
   ): Promise<Position> {
     const isMember = sessionFilters.some(({ filter }) => isShared(filter));
     for (let tries = 0; tries < triesMax; tries += 1) {
-      // The session is not stored before this node has followed a rollback by another node. Not inside the change, for which a rollback waits.
+      // A first share needs this node to have followed every rollback by other nodes. Wait outside the change: the rollback waits for changes.
       const waits = tries > 0 && !session.filterSet.areStored;
       if (waits) await pause(this.#parts.clock, firstShareRetryMs, caller.signal, this.#stopping);
-      // Also before the first try: `stop` does not wait for a subscribe whose rights are still being checked.
+      // Check before the first try too: `stop` does not wait for a subscribe whose rights are still being checked.
       if (this.#stopping.aborted) throw new BrokerError("busy", { details: "the broker stops" });
       if (tries > 0 && caller.signal.aborted) break;
       const tryOnce = async (): Promise<Position | undefined> => {
@@ -122,7 +122,7 @@ export class SessionFilters {
           await this.#parts.onRefused(session);
           return undefined;
         }
-        // New filters begin at the end of the stored index, with its generation: another node may have rolled the index back, and this node not know it yet.
+        // New filters begin at the end of the stored index, with its generation: this node may not know yet that another node has rolled the index back.
         const head = session.isStored ? await group.findHead() : undefined;
         const end = head === undefined ? indexedUpTo(group) : endOfBlock(head.blockNumber);
         const put = sessionFilters.map((sessionFilter) => this.#toStored(sessionFilter, session, end));
@@ -155,8 +155,8 @@ export class SessionFilters {
   }
 
   /**
-   * Writes a change together with all other filters of the session. Replaces the row's filters: it has none, or those of an earlier try without an answer.
-   * Undefined if somebody has removed one of the others meanwhile: the row may have it, and the next try writes the row without it.
+   * Writes a change together with all other filters of the session. Replaces the filters in the row, which has none, or those of an earlier try without an
+   * answer. Undefined if somebody has removed one of the other filters meanwhile: the row may still have that filter, and the next try leaves it out.
    */
   async #writeAll(
     { session, group }: Pick<ChangedSession, "session" | "group">,
@@ -222,7 +222,7 @@ export class SessionFilters {
   }
 }
 
-/** The session's filters that have none of the texts. */
+/** The session's filters, except those with one of these texts. */
 function othersOf(session: Session, texts: readonly TopicFilter[]): readonly StoredFilter[] {
   const changed = new Set(texts);
   return session.filterSet.all.filter(({ filter }) => !changed.has(filter));

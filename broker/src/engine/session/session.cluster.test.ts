@@ -264,7 +264,7 @@ describe("a node with connections that dies or is cut off", () => {
   });
 });
 
-it.each([0, 1])("each will of a session is published, however soon after the earlier one, at node %i", async (node) => {
+it.each([0, 1])("publishes each will of a session, however soon it follows the earlier one (node %i)", async (node) => {
   const lost = { expiryMs: 600_000, isRegular: false };
   (await Client.attach(node, { will: will(0) })).attachment.detach(lost);
   await cluster.clock.settle();

@@ -52,7 +52,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   readonly keys: Inbound["keys"];
   /** Position up to which every event was delivered or skipped. The cursor is here, or just before the oldest unacknowledged event. */
   #takenUpTo: Position;
-  /** `outside` of the row, as this node knows it. If the row's is lower, a rollback removed events from outside the stream. The maximum until a row has one. */
+  /** The row's `outside` that this node knows; the maximum without a row. If the row has a lower one, a rollback removed events from outside the stream. */
   #storedOutside: Position;
   #connection: Connection | undefined;
   readonly #waiting: Waiting;
@@ -147,7 +147,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     const outgoing = new Outgoing({ ...this.#loops, peer, written: () => this.#written(), onSent, onFailed });
     this.#connection = createConnection({ peer, windowMax, outgoing }, this.#window, this.state);
     for (const ticket of this.#connection.held) peer.release(ticket);
-    this.#loops.repeater.giveUpDenied(); // After the releases: those of events that are given up wait for their record.
+    this.#loops.repeater.giveUpDenied(); // After the releases: if it gives up an event of QoS 2, the release must wait until that is stored.
     if (!this.isStopped) this.#read(this.#connection);
   }
 
@@ -169,7 +169,10 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     if (this.#connection !== undefined) await this.#endReading(this.#connection);
   }
 
-  /** Rolls back to `keptUpTo`; of a stored session, only the filters. Call it in the turn in which a rollback ends: later, other events may have the places. */
+  /**
+   * Rolls the session back to `keptUpTo`, or only its filters if it is stored. Call it in the turn in which a rollback ends: later, new events may have the
+   * positions of removed ones.
+   */
   cutBack(keptUpTo: Position): void {
     if (!this.isStored) this.#rollBack({ taken: keptUpTo, outside: keptUpTo });
     this.#filters.rollBack(keptUpTo); // A SUBSCRIBE may write the starts before the row is read.
@@ -202,7 +205,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     if (!areStored && filters.length === 0) return; // The row lacks the session's filters.
     const texts = new Set(filters.map(({ filter }) => filter));
     this.unsubscribe(this.#filters.texts.filter((text) => !texts.has(text)));
-    if (areStored) this.put(filters); // Otherwise they come from a write without an answer: its client repeats what it asked for.
+    if (areStored) this.put(filters); // Otherwise they come from a write without an answer, and the node or the client repeats that write.
   }
 
   /** Adds filters, or replaces those of the same text. Returns the position after which the session's feed applies the new ones. */

@@ -223,7 +223,7 @@ export class Sessions implements Readers {
     const { claimed, claim } = await this.#claims.claim(attaching, request);
     this.#sweeper.returned(name);
     this.#settleFormer(group.id, claimed);
-    if (claimed.dueWill !== undefined) this.#ended.drop(name); // The sweeper publishes it. A will that is not due needs its end if this attach fails.
+    if (claimed.dueWill !== undefined) this.#ended.drop(name); // The sweeper publishes it. If no will is due, keep the end for a failure of this attach.
     checkMembership(this.#parts, claim);
     this.#ended.drop(name);
     const session = this.#create({ group, principal, claim }, claimed);
@@ -318,7 +318,7 @@ export class Sessions implements Readers {
     await this.#ended.writeLast(known);
     if (session.isStored || this.#parts.isShared) return;
     if (hasEnded)
-      await this.#ended.write(name); // #leave adds an end while the store creates the session's row; the creation may have failed.
+      await this.#ended.write(name); // If the store was creating the session's row, #leave added an end; the creation may have failed since.
     else if (will !== undefined) void this.#sweeper.publishUnstored(known, will);
   }
 

@@ -124,7 +124,7 @@ it.each([1, 2])(
       if (count === number) throw new BrokerError("storeUnreachable");
     });
     const [row] = await sessions.listSessions({ after: undefined, limit: 9 });
-    const subscriptionId = row?.filters[0]?.id ?? ""; // Any filter's identifier ends the stream: here that of the filter that the store lists first.
+    const subscriptionId = row?.filters[0]?.id ?? ""; // The identifier of any filter ends the stream. This filter is the first that the store lists.
     const unSubscribe = () => world.run(world.node(1).broker.unSubscribe({ subscriptionId }));
     await expect(unSubscribe()).rejects.toEqual(new BrokerError("storeUnreachable"));
     await unSubscribe();
@@ -134,7 +134,7 @@ it.each([1, 2])(
   },
 );
 
-it("keeps a stream that its client begins again and leaves while another node still removes the former one", async () => {
+it("keeps a stream that its client begins again and then leaves while another node is still removing the earlier one", async () => {
   const world = await TestCluster.start(2);
   cluster = world;
   const former = await attachLeaving(world);

@@ -64,7 +64,7 @@ export class Unreleased {
   }
 }
 
-/** Whether the row is still that of the kept connection: since then, at most the connection's end has changed it. */
+/** Whether the row is still that of the kept connection. Only the end of that connection may have changed it since. */
 function isNext({ epoch }: Kept, former: Pick<StoredSession, "epoch" | "detachedAt">): boolean {
   return former.epoch === (former.detachedAt === undefined ? epoch : epoch + 1);
 }

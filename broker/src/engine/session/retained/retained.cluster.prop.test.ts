@@ -159,7 +159,7 @@ class Client {
     if (this.#node === node && this.subscribes > 0) this.isShaken = true;
   }
 
-  /** Connects to a node; goes on after `ms` if that takes longer. Packets that the client has not read are lost. */
+  /** Connects to a node; returns after `ms` at the latest. Packets that the client has not read are lost. */
   async connect(at: number, windowMax: number, ms: number): Promise<void> {
     const found = this.#cluster.find(at);
     if (found === undefined) return;

@@ -49,7 +49,7 @@ export class Memberships {
     return this.#memberships.get(text)?.sessionFilter;
   }
 
-  /** Joins a share, or changes the options of a membership. Returns whether the session joined: not if it was a member, nor after {@link leaveAll}. */
+  /** Joins a share, or changes the options of a membership. Returns false if the session was a member already, or after {@link leaveAll}. */
   join(sessionFilter: SessionFilter): boolean {
     if (this.#hasLeft) return false;
     const known = this.#memberships.get(sessionFilter.filter);

@@ -42,7 +42,7 @@ it("does not call AbortSignal.any when another node takes an event first: up to 
   expect(combined).not.toHaveBeenCalled();
 });
 
-it("delivers the unacknowledged event of a member that leaves only once to a member with QoS 0 at another node", async () => {
+it("when a member leaves, delivers its unacknowledged event only once to a member with QoS 0 at another node", async () => {
   const cluster = await TestCluster.start(2);
   onTestFinished(() => cluster.stopAll());
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));

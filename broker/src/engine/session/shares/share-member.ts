@@ -4,7 +4,7 @@ import type { SessionKey, ShareId } from "../../../ports/session-store.ts";
 
 /** A connected session of this node, as a share sees it. */
 export interface ShareMember {
-  /** Whether the member accepts an event of the share now. When it does so again, it calls {@link Shares.wake}. */
+  /** Whether the member accepts an event of the share now. When it accepts one again, it calls {@link Shares.wake}. */
   readonly hasRoom: boolean;
   /** Reserves room for an event. Call it only while `hasRoom` is true. */
   reserve(event: Event): Reservation;

@@ -75,7 +75,7 @@ class Client {
   readonly #received = new Map<Ticket, string>();
   node = -1;
   #hasJoined = false;
-  /** Texts of the events that this connection has and has not acknowledged. */
+  /** Texts of the unacknowledged events of this connection. */
   readonly held = new Map<string, number>();
   /** Texts of the unacknowledged events that came after the latest reorg. The reorg may have removed the others, which another member then gets again. */
   readonly #certain = new Set<string>();

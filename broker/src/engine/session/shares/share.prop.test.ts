@@ -26,7 +26,7 @@ class Client {
   readonly #key: string;
   peer = new RecordingPeer();
   attachment: Attachment | undefined;
-  /** Events that this connection has and has not acknowledged. */
+  /** Unacknowledged events of this connection. */
   readonly held = new Set<string>();
   #seen = 0;
 

@@ -334,7 +334,7 @@ it("reads the events of a member that leaves page by page, each page from where 
   expect(pages.map(([after]) => after)).toEqual([0, positions[63], positions[127]]);
 });
 
-it("reads the store for events that other nodes return no more than once a minute if there are no other nodes, and soon again if a read fails", async () => {
+it("without other nodes, looks for returned events at most once a minute, but soon again after a failed read", async () => {
   await engine.stop();
   const memory = createMemoryStore();
   let looks = 0;

@@ -109,7 +109,7 @@ export class Share implements Interest {
   async close(signal: CancelSignal): Promise<void> {
     await this.stop();
     if (this.#unknown.length === 0) return;
-    // Else the store may leave them with former members, whose connections may stay for long.
+    // Otherwise the store may assign them to former members, whose connections may last long.
     await this.#waiting.untilDone({ what: stuck.handedBack, signal }, () => this.#returnUnknown());
   }
 
@@ -229,7 +229,7 @@ export class Share implements Interest {
     const page = { after: this.#returnedAfter ?? positionZero, atMost: returnedReadMax };
     this.#returnedAfter = undefined;
     const places = await this.#parts.store.shares.listReturned(plan.id, page);
-    // Not from the start: the store would check each time all events before those that are left. If more events returned meanwhile, they may be anywhere.
+    // Continue after this page: from the start, the store would check all earlier events again. If `checkReturned` has set the start meanwhile, keep it.
     if (places.length === returnedReadMax) this.#returnedAfter ??= places.at(-1)?.position;
     for (const place of places) {
       const find = (): Promise<Event | undefined> => this.#parts.retainedReads.find(this.#parts, place, signal);

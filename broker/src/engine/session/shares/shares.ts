@@ -21,10 +21,10 @@ export interface SharesParts {
   readonly signal: CancelSignal;
 }
 
-/** Time between two checks whether other nodes returned events, in milliseconds. A node knows at once what its own connections returned. */
+/** Time between two checks whether other nodes returned events, in milliseconds. A node knows at once which events its own connections returned. */
 const checkIntervalMs = 1_000;
 
-/** A single node makes one check in this many, except after a failure: a check reads all unacknowledged events of its shares, in SQLite on the main thread. */
+/** Rounds per check of a single node, except after a failure. A check reads all unacknowledged events of its shares, in SQLite on the main thread. */
 const loneCheckEvery = 60;
 
 /** The shares of one group that have members at this node, by the text of their filters: `$share/name/filter`. */

@@ -47,7 +47,7 @@ export class LaterReads {
     this.#log = createSessionLog(parts);
   }
 
-  /** As {@link readUntilDone}, for all of many sessions. A session that still waits for an earlier call is read once for both calls. */
+  /** As {@link readUntilDone}, for many sessions. Reads a session that still waits for an earlier call once for both calls. */
   readAll(sessions: Iterable<Session>): void {
     for (const session of sessions) {
       const known = this.#parts.find(session);
@@ -103,7 +103,7 @@ export class LaterReads {
       this.#parts.release(known);
       this.#parts.checkReturned(known.group.id);
     } else if (known.protocol === "STOMP" && session.isStored && row.filters.length === 0)
-      // The row of a session that is not stored never has filters. Of a stored one, another node has carried out unSubscribe.
+      // Another node has carried out unSubscribe. If the session is not stored, its row never has filters, which says nothing.
       void this.#end(known); // Not awaited: the end needs the lock of the session's name, which the caller may hold.
     else if (!session.isStopped && !hasRolledBack) session.adopt(row);
     else if (!isStopped(known)) {

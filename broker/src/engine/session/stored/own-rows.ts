@@ -8,8 +8,8 @@ export interface OwnRowsParts {
 }
 
 /**
- * Changes the row of a session whose connection has ended. A rollback, or a caller who removed a filter, may have given the row another epoch that
- * this node has not read: then the row still says that the session is connected, and nobody else would end it. The caller must hold the lock of its name.
+ * Changes the row of a session whose connection has ended. A rollback, or a caller who removed a filter, may have given the row another epoch that this node
+ * has not read. Then the row still says that the session is connected, and nobody else would end it. The caller must hold the lock of the session's name.
  * Returns the key under which `change` succeeded; undefined if the session is gone, or has another connection. `change` gets the row if it was read.
  */
 export async function changeOwnRow(

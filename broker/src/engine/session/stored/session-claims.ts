@@ -108,8 +108,8 @@ export class SessionClaims {
   }
 
   /**
-   * Lets `keeper` store the changes of a session, which needs a row if it lived only in memory. If nodes share the store, every session has one. Returns false
-   * if the index rolls back: then read the row before the next try.
+   * Lets `keeper` store the changes of a session that lived only in memory. First creates the session's row; if nodes share the store, every session already
+   * has one. Returns false if the index rolls back: then read the row before the next try.
    * @throws BrokerError 200301, 200300 if the store begins no session; and what the store throws.
    */
   async keep(known: Connected, keeper: Keeper): Promise<boolean> {
@@ -126,8 +126,9 @@ export class SessionClaims {
   }
 
   /**
-   * Writes the state of a session whose row is as old as its connection: after a rollback, a session that is kept continues from its row, and would get all
-   * events again. Not while this node has yet to follow a rollback: the state may be ahead of the index, and the session would miss events.
+   * Writes the state of a session before it counts as stored. Its row is as old as its connection. After a rollback, a stored session continues from its row,
+   * and would get all events again. Returns false while this node has yet to follow a rollback: the state may be ahead of the index, and the session would miss
+   * events.
    */
   async #saveFirst({ session, group }: Connected): Promise<boolean> {
     const { epoch } = session.key;

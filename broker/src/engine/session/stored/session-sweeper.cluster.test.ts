@@ -88,7 +88,7 @@ it("publishes a will once and within ten seconds if a node loses the store's ans
   expect(await countWills()).toBe(1);
 });
 
-it("publishes the will and ends the session if its row is taken, and the answer lost, while an earlier row is read to give it back", async () => {
+it("publishes the will and ends the session if the store takes its row, and the answer is lost, while the sweep reads an earlier row to give it back", async () => {
   const { sessions } = cluster.shared.store;
   const [take, find] = [sessions.takeDueSession.bind(sessions), sessions.findSession.bind(sessions)];
   const reading = createDeferred<void>();
@@ -124,7 +124,7 @@ it("publishes the will and ends the session if its row is taken, and the answer 
   expect(await rows()).toHaveLength(0);
 });
 
-it("publishes the will and ends the session if a read fails by which a sweep would give it back", async () => {
+it("publishes the will and ends the session if the sweep's read fails before it can give the session back", async () => {
   const { sessions } = cluster.shared.store;
   const [take, find] = [sessions.takeDueSession.bind(sessions), sessions.findSession.bind(sessions)];
   const attachment = await attach(await cluster.findFollower(), { will });
@@ -144,7 +144,7 @@ it("publishes the will and ends the session if a read fails by which a sweep wou
   expect(await rows()).toHaveLength(0);
 });
 
-it("publishes the will and ends the session if a sweep would give it back while a check that began before it was taken still runs", async () => {
+it("publishes the will and ends the session if a sweep finds it taken while a check that began earlier still runs", async () => {
   const { sessions } = cluster.shared.store;
   const [take, findTime] = [sessions.takeDueSession.bind(sessions), sessions.findSessionTime.bind(sessions)];
   const [checking, taking] = [createDeferred<void>(), createDeferred<void>()];

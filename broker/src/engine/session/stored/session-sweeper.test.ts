@@ -219,8 +219,8 @@ it("a will of a session only in memory is not published again if its publish tim
 });
 
 it.each([
-  ["only in memory wait for another try only as far as they fit into 4 MiB", 0, 63],
-  ["in the store wait likewise, and one more for each session", 600_000, 51],
+  ["only in memory wait for another try, up to 4 MiB", 0, 63],
+  ["in the store wait for another try, up to 4 MiB and one more for each session", 600_000, 51],
 ])("wills of replaced connections whose session is %s", async (_, expiryMs, publishedCount) => {
   let refuses = true;
   const append: Ledger["append"] = async (...call) => {

@@ -287,9 +287,9 @@ export class SessionSweeper {
   /** Gives sessions back that this node has taken and not ended, so that a sweep finds them again. @throws what the store throws. */
   async #giveBack(groupId: GroupId): Promise<void> {
     const { store, nodeId } = this.#parts;
-    const noted = [...this.#mayBeTaken.get(groupId)]; // A copy: what the loop notes again waits for the next sweep.
+    const noted = [...this.#mayBeTaken.get(groupId)]; // A copy, so that a session which the loop notes again waits for the next sweep.
     for (const id of noted) {
-      this.#mayBeTaken.delete(groupId, id); // Before the read: a task may take the session after it, and fail. What that notes must stay.
+      this.#mayBeTaken.delete(groupId, id); // Before the read: after it, a task may take the session, fail, and note it again. That note must stay.
       try {
         const found = (await store.sessions.findSession(id))?.session;
         const isTaken = found?.owner !== undefined && found.owner === nodeId() && found.detachedAt !== undefined;

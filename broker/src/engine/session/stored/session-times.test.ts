@@ -15,7 +15,7 @@ it("loses no time when it is advanced more often than once a millisecond", async
   expect(await times.find(defaultGroupId)).toBe(999);
 });
 
-/** A node that keeps the time of sessions that several nodes share. Its store answers writes of the time after {@link pass} has moved the clock on. */
+/** A node that keeps the session time of a shared store. The store answers each write of the time only when {@link run} lets it. */
 class Keeper {
   readonly #memory = createMemoryStore();
   #now = 0;
@@ -65,7 +65,7 @@ it("adds at most two seconds at once although the store hangs while the time is 
   expect(await times.find(defaultGroupId)).toBe(3_000);
 });
 
-it("loses no time by writes that take 0.9 s each, and counts up to the call that asks for it", async () => {
+it("loses no time if writes take 0.9 s each, and counts up to the moment of the call", async () => {
   const keeper = new Keeper();
   const { times } = keeper;
   await times.advance(defaultGroupId);

@@ -56,7 +56,7 @@ export class SessionTimes {
     return ms === 0 || this.isKeeper(groupId) ? ms : ms + lateMsMax;
   }
 
-  /** The duration to store for one that begins when a connection ends. If another node notes that end, it may not keep the time. */
+  /** The length to store for a duration that begins when a connection ends. Another node may write that end, and it may be one that does not keep the time. */
   durationFromEnd(ms: number): number {
     return ms === 0 || !this.#parts.isShared ? ms : ms + lateMsMax;
   }
@@ -67,8 +67,8 @@ export class SessionTimes {
   }
 
   /**
-   * Brings the group's time up to now, if this node keeps it. After a pause of this node or of the store, less: other nodes may have counted from the late
-   * time. Callers share an advance that has not begun: one that is under way has counted only up to its own begin.
+   * If this node keeps the group's time, brings it up to now. If nodes share the store, adds at most {@link lateMsMax}: other nodes may have counted from the
+   * late time. Callers share an advance that has not begun: one that is under way has counted only up to its own begin.
    */
   advance(groupId: GroupId): Promise<void> {
     return this.#advances(groupId).read();
@@ -89,8 +89,8 @@ export class SessionTimes {
     try {
       await store.sessions.advanceSessionTime(groupId, countedMs);
     } finally {
-      // Another node may have read the time just before the write took effect. What that node then sees pass at once, by this write and the next, must not
-      // be more than it allows for.
+      // Another node may have read the time just before this write took effect. So this write and the next together must not add more than
+      // `lateMsMax`, for which that node allows.
       const since = clock.monotonic() - (lateMsMax - countedMs);
       if (isShared && isKeeper(groupId)) this.#writtenAt.set(groupId, Math.max(writtenAt + elapsedMs, since));
     }

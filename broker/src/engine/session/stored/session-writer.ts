@@ -48,7 +48,7 @@ const sessionsPerWriteMax = 500;
 /** A session to write, with the promise for which callers of `written` wait. */
 type DirtySession = readonly [WritableSession, Deferred<void> | undefined];
 
-/** Shortest time between two writes, in milliseconds: at most 200 a second, whatever waits for them. */
+/** Shortest time between two writes, in milliseconds: so at most 200 writes a second, even if callers wait. */
 const restMs = 5;
 
 /**

@@ -89,7 +89,7 @@ it.each([
 });
 
 it.each(["before", "after"])(
-  "keeps a will that its node publishes from the other node if an attach fails %s the answer to the claim that took the will",
+  "while a node publishes a will, the other node does not get it if another attach fails %s the claim that took the will is answered",
   async (when) => {
     const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
     const rest = { expiryMs: 600_000, onConnected: () => {} };
@@ -135,7 +135,7 @@ it.each([
   { taker: "its node", step: 0, delayMs: 0, cutOffMs: 9_000 },
   { taker: "its node", step: 0, delayMs: 20_000, cutOffMs: 5_500 },
 ])(
-  "publishes the will of a connection whose session $taker took when it was cut off for $cutOffMs ms (delay of $delayMs ms)",
+  "publishes the will of a connection if $taker took its session and was then cut off for $cutOffMs ms (delay of $delayMs ms)",
   async ({ step, delayMs, cutOffMs }) => {
     const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
     const rest = { expiryMs: 600_000, onConnected: () => {} };

@@ -88,7 +88,7 @@ async function resume(find: Find, group: Group, id: string): Promise<Start> {
   }
 }
 
-/** Begins after a block; below all rollbacks if the place names another generation of the index, or a block that the index does not have. */
+/** Begins after a block. If the place names another generation of the index, or a block that the index lacks, begins below all rollbacks. */
 async function afterBlock(group: Group, [, number, of]: readonly (string | undefined)[]): Promise<Start> {
   const block = Number(number);
   const { blockNumber, generation } = (await group.findLiveHead()) ?? { blockNumber: 0, generation: 0 };

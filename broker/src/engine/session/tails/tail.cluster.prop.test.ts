@@ -135,7 +135,7 @@ class Reader {
     return start !== undefined && endedBecause === undefined && this.#node?.gate.isKilled === false;
   }
 
-  /** Connects to a node; goes on after `ms` if that takes longer. Messages of the former connection are lost. */
+  /** Connects to a node; returns after `ms` at the latest. Messages of the former connection are lost. */
   async connect(at: number, ms: number): Promise<void> {
     const found = this.#cluster.find(at);
     if (found === undefined) return;

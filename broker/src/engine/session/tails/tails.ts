@@ -54,7 +54,7 @@ export class Tails {
   }
 }
 
-/** If nodes share the store, a tail that keeps up also depends on the node's reads of the index. */
+/** A tail that keeps up reads nothing itself. If nodes share the store, it is also stuck while this node cannot read the index. */
 function toTailSession(session: ConnectedSession, { indexHealth }: Group): TailSession {
   return {
     wake: () => session.wake(),
