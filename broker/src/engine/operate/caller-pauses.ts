@@ -8,7 +8,7 @@ interface Checked {
   readonly checkRight: () => void;
 }
 
-/** Pauses for the work of one call. Once the caller has left, the next pause throws 200300, which ends the work; so it does once `checkRight` throws. */
+/** Pauses for the work of one call. The next pause ends the work by an error: 200300 once the caller has left, or the error of `checkRight`. */
 export function pausesFor({ signal }: Pick<Caller, "signal">, { slices, checkRight }: Checked): Pauses {
   return {
     pause: () => {

@@ -71,7 +71,7 @@ describe("a change", () => {
     expect((await deliveryOf(id)).secret).toBeUndefined();
   });
 
-  it("to the current secret moves the end of a rotation in progress, and of no other", async () => {
+  it("to the current secret moves the end of a rotation in progress, but not of one that has ended", async () => {
     const id = await engine.subscribe("a", { secret: secretNamed("old") });
     await change(id, { secret: secretNamed("new") });
     const until = engine.clock.now() + 60_000;

@@ -64,7 +64,7 @@ interface Redelivery extends DeadLetterRun {
   readonly origins: OriginSource;
 }
 
-/** What the order did, without the dead letters that are left. */
+/** The result of the order, without the number of dead letters that are left. */
 interface RunResult extends Pick<DeadLettersResult, "failure"> {
   /** Number of dead letters that were removed. */
   readonly events: number;
@@ -106,7 +106,7 @@ export class DeadLetterOrders {
         ? this.#discard(id, due, run)
         : this.#redeliver(due, run));
       const counting = this.#options.store.deadLetters.count(id);
-      // Once something was removed, the answer must say so, even if the database fails.
+      // Once the order has removed dead letters, the answer must say so, even if the database fails.
       const left = await (events === 0 ? counting : counting.catch(() => known - events));
       return { id, events, deadLetters: { left, ...(failure && { failure }) } };
     } finally {
@@ -159,7 +159,7 @@ export class DeadLetterOrders {
         await this.#recordFailed(letter, { reserved, reason: outcome.reason });
         if (outcome.status === "gone" || outcome.retryAfterMs !== undefined) break;
       } catch (error) {
-        // An error would hide from the caller and the audit log which events were delivered. So this order ends with a result.
+        // Once an event was delivered, end with a result: an error would not tell the caller and the audit log about it.
         if (events === 0) throw error;
         const { subscriptionId, eventId } = letter;
         logger.warn("the order to deliver dead letters again ended early", { subscriptionId, eventId, error });
@@ -227,8 +227,8 @@ export class DeadLetterOrders {
   }
 
   /**
-   * Whether the store still has the dead letter, unchanged. A replay and a rollback remove it, because the worker then delivers the event in order. The removal of
-   * the subscription removes it too, even if a client creates the subscription again.
+   * Whether the store still has the dead letter, unchanged. A replay and a rollback remove it, because the worker then delivers the event in order. So does the
+   * removal of the subscription, even if a client creates the subscription again.
    */
   async #isUnchanged(letter: DeadLetter): Promise<boolean> {
     const found = await this.#options.store.deadLetters.find(letter.subscriptionId, letter.eventId);

@@ -23,9 +23,9 @@ export interface Lag {
 
 const noLag: Lag = { events: 0, seconds: 0 };
 
-/** What is known of the oldest waiting event of a group. */
+/** The oldest waiting event of a group, as far as this node knows. */
 interface Oldest {
-  /** Since when it waits, in milliseconds since the epoch: the time of its block if the chain gave it. */
+  /** Since when it waits, in milliseconds since the epoch: the time of its block, if the chain gave that time. */
   readonly at: number;
   /** The newest block of the index at {@link knownAt}. Later blocks came after that. */
   readonly head: number;
@@ -47,7 +47,7 @@ export class DeliveryLag {
   readonly #options: DeliveryLagOptions;
   readonly #trouble: ReportedTrouble;
   #lags: ReadonlyMap<GroupId, Lag> = new Map();
-  /** Groups with events that wait. It serves while the chain does not answer: without an age, an alert would end and begin again. */
+  /** The oldest event of each group with waiting events. Gives an age while the chain does not answer: without one, an alert would end and begin again. */
   readonly #oldest = new Map<GroupId, Oldest>();
   #cancelTimer: (() => void) | undefined;
   #isStopped = false;
@@ -117,8 +117,8 @@ export class DeliveryLag {
   }
 
   /**
-   * While the chain does not answer, the age goes on, although another event may have become the oldest. The age of an event that came later than all that is
-   * known counts from then: it would grow without end although events are delivered.
+   * Since when the oldest event waits. While the chain does not answer, keeps the last known time, although another event may have become the oldest. But an
+   * event after the last known head counts from `knownAt`. Otherwise the age would grow without end although events are delivered.
    */
   async #timeOf({ id, times, progress }: Group, block: number): Promise<number | undefined> {
     const last = this.#oldest.get(id);

@@ -163,7 +163,7 @@ it("ends orders once the key of their admin is revoked, even while they wait for
   expect(await engine.store.listSubscriptions()).toMatchObject([{ delivery: { url: "http://receiver/" } }]);
 });
 
-/** What an order for all subscriptions answers whose admin's key is revoked meanwhile; `goOn` ends what the order waits for. */
+/** Gives an order for all subscriptions, and revokes the admin's key meanwhile. `goOn` then ends the order's wait. Returns the answer. */
 async function orderAndRevoke(call: OrderCall, goOn = (): void => {}) {
   const ordered = engine.running.operator.orderSubscriptions(by(administrator), {}, { ...page, ...call });
   await engine.clock.settle();
@@ -193,7 +193,7 @@ it("changes no subscription once the key is revoked while an order for many wait
   expect(await engine.store.listSubscriptions()).toMatchObject([{ state: "active" }]);
 });
 
-/** Pauses 33 subscriptions by one order, of which 32 are changed at once. Returns the errors of its answer. `interrupt` runs before it goes on. */
+/** Pauses 33 subscriptions by one order, which changes 32 of them at once. `interrupt` runs before these changes end. Returns the errors in the answer. */
 async function pauseMany(interrupt: () => Promise<void>): Promise<readonly unknown[]> {
   const order = { format: "RESTful", offset: undefined, secret: undefined, subscriptionId: undefined } as const;
   const subscribe = () =>
@@ -225,7 +225,7 @@ it("answers which subscriptions an order for many has changed before the key was
   expect((await engine.store.listSubscriptions()).filter(isPaused)).toHaveLength(32);
 });
 
-it("an order for many answers busy for each subscription for which it has not begun when the keys cannot be read", async () => {
+it("if the keys become unreadable, an order for many answers busy for each subscription that it has not begun to change", async () => {
   const errors = await pauseMany(async () => {
     apiKeys.listApiKeys = async () => {
       throw new Error("down");
@@ -251,7 +251,7 @@ it("leaves an attempt in progress alone if the key is revoked while the order wa
   expect(engine.sink.attempts).toHaveLength(1);
 });
 
-/** Publishes an event to whose attempt the receiver gives no answer. */
+/** Publishes an event, and lets the receiver hang in its attempt. */
 async function hangAttempt(): Promise<void> {
   engine.sink.receive("http://receiver/", () => new Promise(() => {}));
   engine.sink.attempts.length = 0;

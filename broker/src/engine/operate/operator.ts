@@ -100,7 +100,7 @@ export interface GuardedOperatorOptions {
 
 /**
  * Maximum number of orders of one call that run at once. Each waits up to a second for an attempt in progress, and attempts that hang are a common reason to
- * pause many subscriptions. More would wait too long for the two connections by which a node of a cluster claims subscriptions.
+ * pause many subscriptions. With more at once, each would wait too long: a node of a cluster claims subscriptions over two connections.
  */
 const ordersAtOnceMax = 32;
 
@@ -150,7 +150,7 @@ export class GuardedOperator implements Operator {
       try {
         await bounds.slices.pause();
       } catch (error) {
-        // The answer must tell what has changed already.
+        // Before the first change, refuse the call. Later, the answer must say which subscriptions have changed.
         if (start === 0) throw error;
         this.#options.trail?.recordRefusal(caller, { action: rest.order.kind, error }, { groupId: call.groupId });
         const reason = toReason(error);

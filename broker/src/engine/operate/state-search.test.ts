@@ -5,7 +5,7 @@ import { testCaller } from "../testing/as-caller.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 import { withCalls } from "../../lib/with-calls.ts";
 
-/** States that a store derives when it reads a row; it writes others. */
+/** States that the store derives when it reads a row. The stored states differ. */
 const derived = new Map<string, SubscriptionState>();
 let reads = 0;
 

@@ -228,10 +228,7 @@ export class SubscriptionOperator {
     });
   }
 
-  /**
-   * For a retry, ends the waits of the worker. Replacing the worker would interrupt its attempts in progress. Undefined for other orders, and if no worker
-   * runs.
-   */
+  /** For a retry, wakes the worker: a new worker would interrupt attempts in progress. Undefined for other orders, and if no worker runs. */
   async #wake(known: CallbackSubscription, aim: Aim, call: CountedOrder): Promise<OrderResult | undefined> {
     const worker = this.#options.workers.find(known.id);
     if (aim.order.kind !== "retry" || worker?.progress.epoch !== known.epoch) return undefined;
