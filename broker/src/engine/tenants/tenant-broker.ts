@@ -114,7 +114,7 @@ export class TenantBroker implements Broker {
     }
   }
 
-  /** The names of topics do not matter for room. */
+  /** Needs no real names: the names of topics do not affect room. */
   whenRoom(caller: Caller, calls: readonly PublishCall[], callback: () => void): boolean {
     return this.#real.whenRoom(caller, calls, callback);
   }
@@ -168,7 +168,7 @@ export class TenantBroker implements Broker {
     if (names === undefined) return this.#real.subscribe(caller, call);
     const { subscriptionId: id } = call;
     const subscriptionId = id === undefined ? undefined : names.toRealId(id);
-    // Without a wildcard it is the name of a topic, also if it begins with `$share/`.
+    // A text without a wildcard is the name of a topic, even if it begins with `$share/`.
     const topic = isPattern(call.topic) ? toFilterNaming(names, call.topic) : toNaming(names, call.topic);
     const namings = [topic, toIdNaming(names, id ?? "")];
     const real = { ...call, topic: topic.real, subscriptionId };
