@@ -33,8 +33,8 @@ export interface BatcherOptions {
   /** Undefined for a single node. */
   readonly nodes?: Pick<NodesView, "checkMembership"> | undefined;
   /**
-   * Whether the index has the batches of a transaction at their places, which are by ascending blocks; false if `signal` aborts before that is known. Undefined
-   * if nobody else writes to the chain and it has no reorgs: then every batch of an indexed block is in the index.
+   * Whether the index has a transaction's batches at these places, which have ascending blocks; false if `signal` aborts before that is known. Undefined if
+   * nobody else writes to the chain and it has no reorgs: then every batch of an indexed block is in the index.
    */
   readonly isIndexed?: ((batches: readonly IndexedPlace[], signal: AbortSignal) => Promise<boolean>) | undefined;
 }
@@ -78,7 +78,7 @@ export class Batcher {
   /** Limits the transactions in flight: a draft that is too large has many parts. */
   readonly #inFlight: Semaphore;
   #lastSplit: Promise<void> = Promise.resolve();
-  /** When the pump that is due was scheduled: the time of all publishes until that pump, since they come in the same turn of the event loop. */
+  /** When the due pump was scheduled. All publishes until that pump count from then, since they come in the same turn of the event loop. */
   #turnAt = 0;
   #timer: { readonly due: number; readonly cancel: () => void } | undefined;
   #idle: Deferred<void> | undefined;
@@ -122,7 +122,10 @@ export class Batcher {
     this.#waitingBytes += draft.bytes;
   }
 
-  /** A node that is not a member can neither record a transaction before it sends it nor learn that the index has it: its callers would get only TIMEOUT, late. */
+  /**
+   * Also refuses all events while this node is not a member. It could neither record a transaction before sending it nor learn that the index has it: its
+   * callers would wait long for a TIMEOUT.
+   */
   #check(count: number, bytes: number): void {
     const { nodes, limits } = this.#options;
     const { publishesWaitingMax, publishBytesWaitingMax } = limits;
@@ -291,7 +294,7 @@ export class Batcher {
     }
   }
 
-  /** Appends the batches; calls `split` if they are too large for one transaction. Answers every caller. False if this append failed; parts do not count. */
+  /** Appends the batches; calls `split` if they are too large for one transaction. Answers every caller. False if this append failed, not if a part failed. */
   async #deliver(
     batches: readonly DraftBatch[],
     { split, ...options }: DeliverOptions = { isAtomic: false, split: (all) => this.#deliverParts(all) },
@@ -323,7 +326,7 @@ export class Batcher {
     await this.#turns.hold(split);
   }
 
-  /** Delivers two halves: at once if there are several topics; if there is one, one after the other, so that the topic's events keep their order. */
+  /** Delivers two halves. Halves of several topics go at once; halves of one topic go one after the other, so that its events keep their order. */
   async #deliverParts(batches: readonly DraftBatch[]): Promise<void> {
     const [first] = batches;
     const middle = batches.length >> 1;

@@ -81,7 +81,7 @@ it("refuses the keys of every waiting transaction after the same time if the sto
   for (const batches of all) expect(await batches).toEqual([]);
 });
 
-it("if a publish of a session fails, fails the session's later publishes that came before the failure, so that events keep their order", async () => {
+it("if a publish of a session fails, fails the session's publishes that already wait, so that events keep their order", async () => {
   const clock = new VirtualClock();
   const answers = [createDeferred<readonly []>(), createDeferred<readonly []>()];
   let writes = 0;

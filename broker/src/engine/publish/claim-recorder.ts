@@ -31,7 +31,7 @@ export interface ClaimRecorderOptions {
 
 /**
  * Records the keys of a transaction's publishes in one write, before the ledger gets them. A publish whose key is taken, or cannot be recorded, leaves
- * the transaction. After a failure, the session's later publishes that came before the failure leave theirs too: the client repeats all of them, in order.
+ * the transaction. Publishes of its session that already wait leave their transactions too: the client repeats all of them, in order.
  * A transaction waits for earlier ones, so that topics keep their order; if no publish has a key, no transaction waits.
  */
 export class ClaimRecorder {
@@ -112,15 +112,15 @@ export class ClaimRecorder {
     }
   }
 
-  /** The failure of an earlier publish of the claim's session, if the claim had come before it. */
+  /** The last failure of the claim's session, if the claim came before that failure. */
   #failureBefore({ order }: Claim): Failure | undefined {
     const failure = order && this.#failures.get(order.session);
     return failure !== undefined && order !== undefined && order.since <= failure.at ? failure : undefined;
   }
 
   /**
-   * The failure of a session's publish while an earlier record of its key may still be under way: that record would replace this one, and a repeat would
-   * publish the event a second time.
+   * The failure of a session's publish while an earlier write may still record its key: that write would replace this record, and a repeat would publish the
+   * event a second time.
    */
   #findUnanswered(claim: Claim): Failure | undefined {
     const { unrecorded } = claim;

@@ -16,7 +16,7 @@ it("a publish returns SUCCESS if a reorg moved its transaction into another bloc
   expect(await cluster.run(Promise.all(publishing))).not.toContain("TIMEOUT");
 });
 
-it("publishes of a transaction over many topics that a reorg moved look for its batches only until their deadline", async () => {
+it("if a reorg moved a transaction over many topics, its publishes look for their batches only until the deadline", async () => {
   let delayMs = 0;
   const limits = { transactionTimeoutMs: 1_000 };
   const cluster = await TestCluster.start(2, { toLedger: seeRemovedBlocks, delayMs: () => delayMs, limits });

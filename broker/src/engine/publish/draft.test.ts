@@ -42,7 +42,7 @@ function claimOf(mayStart: boolean): Claim {
 }
 
 describe("a batch of publishes with keys", () => {
-  it("keeps their claims in both parts when it is split, and in what is left without some of them", () => {
+  it("keeps their claims in both parts of a split, and after some publishes have left it", () => {
     const draft = new Draft();
     const claims = [claimOf(true), claimOf(true), claimOf(false)] as const;
     for (const claim of claims) draft.add({ ...submissionTo("one"), claim });

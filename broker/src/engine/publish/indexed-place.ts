@@ -10,7 +10,7 @@ export interface IndexedPlace {
   readonly transactionHash: Hash;
 }
 
-/** The places of the committed batches, by ascending blocks. If strangers filled the last block, the last batch is the first that the index leaves out. */
+/** The places of the committed batches, by ascending blocks. If strangers filled the last block, the index leaves out the last batch first. */
 export function placesOf(
   batches: readonly OutgoingBatch[],
   outcomes: readonly BatchOutcome[],

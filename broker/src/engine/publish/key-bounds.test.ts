@@ -150,7 +150,7 @@ describe("the limits of publish keys", () => {
     expect((await send(call("3", "text", { session: { id: "s" } }))).status).toBe("SUCCESS");
   });
 
-  it("refuses new keys of all sessions at the limit of a caller, also after they were counted, and accepts those of a will and of a caller", async () => {
+  it("refuses new keys of sessions when all sessions together have as many as a caller may have, also after a count; accepts keys of a will and of a caller", async () => {
     await start({ limits: { publishKeysPerCallerMax: 2 } });
     const sessions = [];
     for (const key of ["a", "b", "c"]) sessions.push((await attach(key)).session.keys);
@@ -204,7 +204,7 @@ describe("a repeat of a publish with a key", () => {
     expect(upTo).toEqual([endOfBlock(firstBlock)]);
   });
 
-  it("if an event's block is unknown, a repeat reads the topic from the position of the first request, and the next repeat only that block", async () => {
+  it("if the event's block is unknown, reads the topic from the position of the first request; the next repeat reads only the event's block", async () => {
     await start();
     const first = await send(call("k"));
     await engine.publishMany("a", 20);

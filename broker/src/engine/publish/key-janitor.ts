@@ -33,7 +33,7 @@ export interface KeyJanitorOptions {
 /** Minimum number of keys of a scope or tenant that the store reports, unless a limit is lower. So many small ones take no memory. */
 const accountCountMin = 16;
 
-/** Extra keys for wills, as a fraction of the limits of the group and of all sessions. Callers may have reached the limit, and nobody publishes a refused will again. */
+/** Extra keys for wills, as a fraction of the limits of the group and of all sessions. Callers may have used up a limit, and nobody repeats a refused will. */
 const willKeysFraction = 0.1;
 
 /** The owner of publish keys: a session, its will, or a caller without a session. */

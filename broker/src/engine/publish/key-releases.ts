@@ -18,7 +18,7 @@ interface Release {
   readonly session: KeySession;
 }
 
-/** What became of a key: another node has the session; no such key was in use; or it was, and is free now unless its row is damaged. */
+/** `fenced`: another node has the session. `unknown`: the key was not in use. `freed`: it was in use, and is free now unless its row is damaged. */
 type Outcome = "fenced" | "unknown" | "freed";
 
 /** Frees publish keys in the order of the calls. Calls that come during a write share the next write, at most {@link releasesPerWriteMax} of them. */
@@ -36,7 +36,7 @@ export class KeyReleases {
   }
 
   /**
-   * Resolves once the key is free on disk, to whether the key was in use. A damaged row stays, and counts as in use. Rejects if the store fails, and with
+   * Resolves once the key is free on disk. Returns whether the key was in use; a damaged row stays, and counts as in use. Rejects if the store fails, and with
    * 200300 if another node has taken the session: its client may use the key for another publish by now.
    */
   async release(key: PublishKey, session: KeySession): Promise<boolean> {

@@ -23,7 +23,7 @@ interface Member {
   nodeId(): NodeId;
 }
 
-/** `member` returns this node. The view of groups is made before the node can join. */
+/** `member` returns this node. A function, because groups get their view before the node can join. */
 export function createNodesView(
   coordinator: Pick<Coordinator, "listSigners" | "listNodes">,
   member: () => Member,

@@ -95,7 +95,7 @@ export class OpenTopics {
 
   /** Never rejects. A caller that arrives during a read may know of a later opening, so a read that finds no open topic does not answer it. */
   async #serve(name: TopicName): Promise<void> {
-    // The list stays while its callers are answered: a caller that comes in an answer is served here, and not by a second loop too.
+    // Keep the list while answering its callers: if a callback adds a caller, this loop must serve it, not a second loop.
     for (const callers = this.#waiting.get(name) ?? []; callers.length > 0; ) {
       const { length } = callers;
       const { version } = this.#options.progress;

@@ -63,7 +63,7 @@ describe("after a transaction has ended", () => {
     expect(pacing.waitMs(some(59), 1_012)).toBe(0);
   });
 
-  it("the next transaction is sent once all callers are back, or half of 64 or more", () => {
+  it("the next transaction is sent once all callers are back, or half of them if they are 64 or more", () => {
     expect(ended({ events: 59, waiting: 4, tookMs: 8 }).waitMs(some(63), 1_009)).toBe(0);
     expect(ended({ events: 60, waiting: 4, tookMs: 8 }).waitMs(some(32), 1_009)).toBe(0);
   });

@@ -21,7 +21,7 @@ export interface PublishFateOptions {
  */
 const confirmAfterMs = 1_000;
 
-/** Between the account and the membership of a sender. */
+/** Separates the account from the membership in a sender. */
 const separator = " ";
 /** Stands for the membership of a node without one. The node never sends a publish that it begins then, so other nodes need not wait for it. */
 const noMembership = "none";

@@ -179,7 +179,7 @@ export class PublishOnce {
     }
   }
 
-  /** Answers the callers. Before, frees the key if nothing was published under it and nothing will be, and this node is still a member. */
+  /** First frees the key, if nothing was published under it, nothing will be, and this node is still a member. Then answers the callers. */
   async #onSettled(pending: PendingPublish, outcome: PublishOutcome): Promise<void> {
     const { keys, recorder, janitor, logger, search } = this.#options;
     if (pending.isRecorded) janitor.adjustCount(pending.row.scope, 1);
@@ -215,8 +215,8 @@ export class PublishOnce {
   }
 
   /**
-   * The event of a row. Undefined if it can no longer come; `unknown` if that is not certain before `signal` aborts. The second look is in earlier blocks too:
-   * while the node that recorded the key lives, no other node finds out that the publish has settled.
+   * The event of a row. Undefined if it can no longer come; `unknown` if that is not certain before `signal` aborts. The second look also searches earlier
+   * blocks, where a reorg may have moved the event: while the node that recorded the key lives, another node cannot find out that the publish has settled.
    */
   async #findEvent(row: PublishKeyRow, signal: AbortSignal): Promise<EventId | "unknown" | undefined> {
     const { search, fate, clock } = this.#options;

@@ -21,10 +21,10 @@ export interface Probe {
 const sizesMax = 16;
 
 /**
- * Lets transactions go to the ledger in the order of their calls, at most one in each turn of the event loop. A ledger that refuses a transaction for its
- * size without asking the chain does so in that turn. The next transaction then waits until the parts of this one are answered, so that topics keep their order.
- * The chain may refuse it later, so the next one also waits for the answer to a transaction that is larger than all mixes of accepted ones: limits on bytes and
- * gas that allow two sizes also allow every mix of them.
+ * Lets transactions go to the ledger in the order of their calls, at most one in each turn of the event loop. If one is too large, the next one waits until all
+ * its parts are answered, so that topics keep their order. A ledger that knows the limit itself refuses in the same turn; the chain may refuse later. So the
+ * next transaction also waits for the answer if the chain may refuse this one: if it is larger than all mixes of accepted sizes. Limits on bytes and gas that
+ * allow two sizes also allow every mix of them.
  */
 export class SendingTurns {
   readonly #clock: Pick<Clock, "soon">;
@@ -113,7 +113,7 @@ function isCertain(size: SendingSize, accepted: readonly SendingSize[]): boolean
   return accepted.some((one) => accepted.some((other) => isWithinMix(size, [one, other])));
 }
 
-/** Whether `size` is within a mix of a size with more bytes and one with more topics, or within one of two others. */
+/** Whether `size` is within one of the two sizes, or within a mix of them, where `long` has more bytes and `broad` has more topics. */
 function isWithinMix(size: SendingSize, [long, broad]: readonly [SendingSize, SendingSize]): boolean {
   if (isWithin(size, long) || isWithin(size, broad)) return true;
   if (long.bytes <= broad.bytes || long.topics >= broad.topics) return false;

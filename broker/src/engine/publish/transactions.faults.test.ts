@@ -13,7 +13,7 @@ const topics = ["a", "b", "c"];
 /** A time, in milliseconds, that is longer than any transaction takes. */
 const answerMsMax = 20_000;
 
-/** A step of a client: a transaction with one event for each of `topics`, or only for the first one unless `isTransaction`. */
+/** A step of a client: a transaction with one event for each of `topics`; without `isTransaction`, with one event for the first topic. */
 const step = fc.record({
   isTransaction: fc.boolean(),
   topics: fc.array(fc.constantFrom(...topics), { minLength: 1, maxLength: 5 }),

@@ -76,7 +76,7 @@ describe("a transaction of publishes", () => {
   });
 });
 
-it("a transaction is refused as a whole if one of its topics is closed between its reading and its commit", async () => {
+it("a transaction is refused as a whole if one of its topics is closed between the read of the topic and the commit", async () => {
   const store = createMemoryStore();
   const findTopic = store.findTopic.bind(store);
   const held: (() => void)[] = [];

@@ -26,17 +26,17 @@ export interface UnusedKey extends Pick<Claim, "mayStart"> {
 }
 
 /**
- * Keys that the store may hold although nothing is published under their tokens: its answer to their record was lost, or they could not be freed after a
- * refusal. No other node can find that out, so this node frees them. Otherwise repeats at other nodes, and wills that other nodes publish, would wait until
+ * Keys that the store may hold although nothing is published under their tokens: the answer to a write of them was lost, or this node could not free them after
+ * a refusal. No other node can find that out, so this node frees them. Otherwise repeats at other nodes, and wills that other nodes publish, would wait until
  * this node leaves.
  */
 export class UnsureKeys {
   readonly #options: UnsureKeysOptions;
   readonly #byToken = new Map<string, Unsure>();
   /**
-   * Keys that writes under way may still record, with the number of these writes. Has no limit of its own: to forget one could publish an event twice. Each
-   * transaction begins one such write at most, and keeps its place among `transactionsInFlightMax` for the ten seconds after which it gives up. So the map
-   * holds the keys of that many transactions for each ten seconds that the store takes to answer or fail.
+   * Keys that writes under way may still record, with the number of these writes. Must not forget a key: its event could be published twice. Needs no limit:
+   * each transaction begins one such write at most, and occupies one of `transactionsInFlightMax` places until it gives up after ten seconds. So the map holds
+   * the keys of that many transactions for each ten seconds that the store takes to answer or fail.
    */
   readonly #writing = new Map<string, number>();
   #cancel: (() => void) | undefined;
