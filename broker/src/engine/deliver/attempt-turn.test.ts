@@ -27,7 +27,7 @@ it("each event needs one turn, although the batches of the waiting subscriptions
   expect(turns.count).toBe(subscriptions * events);
 });
 
-/** Lets two attempts at a receiver run at once, and counts the turns. After `turnsMax` turns there are no more, so that workers that waste theirs do not run forever. */
+/** Lets two attempts at a receiver run at once, and counts the turns. Gives at most `turnsMax` turns, so that workers that waste theirs do not run forever. */
 function limitTurns(turnsMax: number): { readonly count: number } {
   const { sink } = engine;
   const enter = sink.enter.bind(sink);

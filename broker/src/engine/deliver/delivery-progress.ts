@@ -51,8 +51,8 @@ export class DeliveryProgress {
   }
 
   /**
-   * How the event at `position`, the next one to deliver, has failed so far. The kept failure counts only if that event is right after the cursor:
-   * it belongs to the event there, which may be gone, or forbidden to the subscriber.
+   * How the event at `position`, the next one to deliver, has failed so far. The noted failure belongs to the event right after the cursor. It does not count
+   * for a later event, which is the next one if that event is gone or the subscriber may not receive it.
    */
   failureAt(position: Position): Failure {
     return before(position) === this.#current.cursor ? failureOf(this.#current) : this.#notFailed();

@@ -248,7 +248,7 @@ export class DeliveryWorker {
       if (result.status !== "interrupted") return this.#onFailed(rest, result);
       if (this.#stopping.aborted) return false;
       if (this.#task.mayStart?.() === false) {
-        // Whoever ended the right to deliver stops this worker soon, unless the right returns before.
+        // Whoever ended this node's right to deliver will stop this worker. Wait, because the right may return first.
         await pauseAfter(this.#options, 1, this.#stopping);
         continue;
       }

@@ -5,15 +5,16 @@ const eventsAheadMax = 1_024;
 /** Bytes of the events that a subscription with concurrency or batches may have taken and not finished. */
 export const bytesAheadMax = 1024 * 1024;
 /**
- * Bytes of such events of all subscriptions of a node. Beyond it, each subscription keeps to its equal share: receivers that hang must neither take all
- * memory nor stop other subscriptions. A subscription without such events may always take one. One that took more before keeps that until its events end, so
- * all together may hold more: twice as much if they take their events at the same time, four times if a thousand take them one after another.
+ * Bytes of these events of all subscriptions of a node. Beyond it, a subscription takes no event above its equal share: receivers that hang must neither take
+ * all memory nor stop other subscriptions. A subscription without such events may always take one. A subscription that took more than its share earlier keeps
+ * these events until they end. So all together may hold more: twice as much if they take their events at the same time, four times if a thousand take them one
+ * after another.
  */
 export const bytesAheadTotalMax = 64 * 1024 * 1024;
 
 /**
- * The waiting workers are checked again when the number of holders has fallen to this part, so that their share has grown by a hundredth. Checking 10,000
- * takes 0.4 ms, and without this limit a worker that holds one event at a time would cause a check with each event.
+ * When the number of holders has fallen to this fraction, the share of each has grown by a hundredth, and the waiting workers are checked again. To check
+ * 10,000 takes 0.4 ms. Without this limit, a worker that holds one event at a time would cause a check with each event.
  */
 const holdersFallMin = 0.99;
 
@@ -25,7 +26,7 @@ export class SharedEventsAhead {
   #holders = 0;
   /** Highest number of holders since the last check of the waiting workers. */
   #holdersMax = 0;
-  /** Workers that may take no event only because of what the others hold. */
+  /** Workers that may take no event only because other workers hold too many bytes. */
   readonly waiting = new Set<EventsAhead>();
 
   get bytes(): number {

@@ -252,7 +252,7 @@ function topicsSeen(): readonly string[] {
   return engine.sink.attempts.map(({ event }) => event.topic).toSorted();
 }
 
-/** Publishes an event to each of two topics, and expects one attempt at each in the time. */
+/** Publishes an event to each of two topics, and expects one attempt at each within `ms`. */
 async function expectOneAttemptEach(ms: number): Promise<void> {
   await engine.subscribe("#", { options: { concurrency: 2 } });
   await engine.publish("a", "1");

@@ -149,7 +149,7 @@ export class ProgressWriter {
     }
   }
 
-  /** Keeps the rows for the next write; of those with newer progress, only the dead letters. */
+  /** Keeps the rows of a failed write for the next one. Of a row with newer progress, keeps only the dead letters. */
   #takeBack(rows: ReadonlyMap<SubscriptionId, NotedProgress>): void {
     for (const [id, progress] of rows) {
       const newer = this.#noted.get(id);
@@ -162,8 +162,8 @@ export class ProgressWriter {
 }
 
 /**
- * The newer progress, with the dead letters of the earlier one that are not stored yet. A worker repeats its own in each progress, but the worker that
- * replaces it after a failed change does not know them.
+ * The newer progress, with the dead letters of the earlier one that are not stored yet. A worker repeats its dead letters in each progress, but the worker
+ * that replaces it after a failed change does not know them.
  */
 function withLettersOf(earlier: NotedProgress | undefined, newer: NotedProgress): NotedProgress {
   if (earlier?.skipped === undefined || earlier.epoch !== newer.epoch) return newer;
