@@ -34,9 +34,9 @@ export class Admission {
   }
 
   /**
-   * Waits for a membership, and returns the options with which this node may start the group's ledger: it has reserved its signer, and the registry is
-   * known or this node may deploy it. If `signal` aborts first, the options forbid to deploy. @throws Error with the reason if this node may not start the
-   * ledger yet, and what coordinator and records throw.
+   * Waits for a membership, and reserves the signer. Returns the options with which this node may start the group's ledger: either the registry is known, or
+   * this node may deploy it. If `signal` aborts first, the options forbid to deploy. @throws Error with the reason if this node may not start the ledger yet;
+   * what coordinator and records throw.
    */
   async toLedger(signal: AbortSignal): Promise<LedgerStartOptions> {
     const { group, coordinator, member, records } = this.#options;

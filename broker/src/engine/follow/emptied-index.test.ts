@@ -43,7 +43,7 @@ it("nodes serve again when an emptied index is rebuilt, although a reorg has lef
   expect(cluster.nodes.map(({ broker }) => broker.groupHealth())).toMatchObject(readyAt(cluster.chain.head));
 });
 
-it("a node that has not noticed that the index was emptied begins no subscription and no tail, which would begin with events of the past", async () => {
+it("a node that has not noticed that the index was emptied begins no subscription and no tail: they would begin with events of the past", async () => {
   const cluster = await TestCluster.start(2, { delayMs: () => 10 });
   onTestFinished(() => cluster.stopAll());
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));

@@ -4,8 +4,8 @@ import { reorganisationBlocksMax, type IndexHead, type Store } from "../../ports
 import type { IndexProgress } from "../index-progress.ts";
 
 /**
- * The number of the newest block that this node has seen and that the index still has: no rollback since then has changed the index up to this block. If there
- * is none, the oldest block that the node remembers, which no rollback can remove. The head for a single node, which remembers no blocks.
+ * Finds the newest block that this node has seen and that the index still has, and returns its number. No rollback since then has changed the index up to this
+ * block. If there is none, returns the oldest block that the node remembers, which no rollback can remove. A single node remembers no blocks: returns the head.
  */
 export async function findKept(
   store: Pick<Store, "listBlocks">,

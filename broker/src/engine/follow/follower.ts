@@ -91,7 +91,7 @@ export class Follower {
     const head = this.#head?.number ?? -1;
     const topic = await store.findTopic(groupId, name);
     if (topic === undefined) return;
-    // Only the next sequence fits: each rollback delivers events again, so it must bring the index further.
+    // Look only for the topic's next sequence: each rollback delivers events again, so it must make the index grow.
     const batch = { address: topic.address, firstSequence: topic.sequence + 1 };
     const range = { from: Math.max(topic.blockNumber, head - reorganisationBlocksMax), to: head };
     const blockNumber = await ledger.findBatch(batch, range, signal);

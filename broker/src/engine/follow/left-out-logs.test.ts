@@ -12,7 +12,7 @@ class GappyCluster {
   readonly gaps: unknown[] = [];
   /** How often each block will be read without its events. */
   readonly #leftOut = new Map<number, number>();
-  /** What both ledgers have read: otherwise the other node could heal the index. */
+  /** The blocks that the ledgers have read. Both share them: otherwise the other node could heal the index. */
   readonly #kept = new Map<number, LedgerBlock>();
   /** Blocks whose events the next search leaves out as well. */
   readonly #hidden = new Set<number>();

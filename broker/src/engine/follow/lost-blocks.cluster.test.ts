@@ -23,7 +23,7 @@ async function loseBlocks(count: number, rollBacks: number): Promise<number> {
   return kept.number;
 }
 
-/** Such a server has also lost the number of the rollback by which a test removes blocks. */
+/** Hides rollbacks from the nodes, also the one by which a test removes blocks: such a server has lost their number. */
 function loseRollBacks(count: number): void {
   const { store } = cluster.shared;
   const findHead = store.findHead.bind(store);
@@ -57,7 +57,7 @@ function contentsOf(subscriptionId: string): readonly string[] {
 }
 
 it.each([0, 1, 2])(
-  "no subscription misses an event if the database loses blocks and %i rollbacks in an outage in which the chain replaces them",
+  "no subscription misses an event if, during one outage, the database loses blocks and %i rollbacks, and the chain replaces these blocks",
   async (rollBacks) => {
     cluster = await TestCluster.start(2);
     await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
@@ -161,7 +161,7 @@ it("nodes serve again after the database and the chain have both lost thousands 
   }
 });
 
-it("a client connected before both lost thousands of blocks gets each later event, even those that a reorg puts in place of others", async () => {
+it("a client connected before the database and the chain lost thousands of blocks gets each later event, even those that a reorg puts in place of others", async () => {
   cluster = await TestCluster.start(2);
   const all = [await listen(0), await listen(1)];
   await loseThousands();

@@ -25,7 +25,7 @@ export interface RestarterOptions {
 
 export interface Restart {
   readonly head: IndexHead | undefined;
-  /** A block up to which no rollback has changed the index since this node saw it: see {@link findKept}. May be beyond the head of an index that lost more. */
+  /** Since this node saw this block, no rollback has changed the index up to it: see {@link findKept}. It is beyond the head if the database lost more. */
   readonly kept: number;
 }
 
@@ -51,9 +51,9 @@ export class Restarter {
   }
 
   /**
-   * Whether the database has lost the index's newest blocks. Then cursors may be beyond the index, which gets other events there if the chain has replaced
-   * these blocks. So the node that follows next must roll back, if only to the newest block that is left, which moves all cursors back to it. If the database
-   * has lost rollbacks as well, it must do so repeatedly: the other nodes notice only a number of rollbacks that they have not seen before.
+   * Whether the database has lost the index's newest blocks. Then cursors may be beyond the index. If the chain has replaced these blocks, other events will
+   * take the positions there. So the node that follows next must roll back, if only to the newest block that is left: that moves all cursors back to it. If the
+   * database has lost rollbacks as well, one is not enough: the other nodes notice only a number of rollbacks that they have not seen before.
    */
   get owesRollBack(): boolean {
     return this.#options.progress.generation < this.#rollBacksDue;
@@ -99,7 +99,7 @@ export class Restarter {
       await Promise.all(readers.map((one) => one.stop(groupId)));
       await progressWriter.flush();
       const done = await change();
-      // Before the head is read: a rollback between the two reads then shows in the kept block, or in the next generation.
+      // Read these blocks before the head. Then a rollback between the two reads shows in the kept block, or in the next generation.
       if (progress.isOutdated)
         progress.seeAnew((await store.listBlocks(groupId, { atMost: reorganisationBlocksMax + 2 })).toReversed());
       const head = await store.findHead(groupId);
@@ -108,7 +108,7 @@ export class Restarter {
       progress.enterGeneration(head?.generation ?? 0);
       progress.advanceTo(head?.blockNumber ?? -1);
       progress.forgetSeen(kept);
-      // Never a lower number: a rollback brings none of the blocks that the index lacks, and once the index has every final block, the rebuild ends anyway.
+      // Wait for `before` even after a rollback, which adds none of the missing blocks. Once the index has every final block, the rebuild ends anyway.
       if (progress.blockNumber < Math.max(kept, before - reorganisationBlocksMax)) progress.rebuildTo(before);
       this.#isDue = false;
       for (const one of readers) one.restart(groupId, endOfBlock(Math.max(0, kept)));

@@ -11,7 +11,7 @@ import type { IndexProgress } from "../index-progress.ts";
 /** Wait between two checks of the index, in milliseconds. The chain is polled less often. */
 const checkIntervalMs = 1_000;
 
-/** What compares the index with this node's chain. */
+/** The parts that compare the index with this node's chain. */
 export interface FinalOptions {
   readonly ledger: Ledger;
   readonly progress: IndexProgress;

@@ -90,7 +90,7 @@ export class Term {
     const { watcher, ledger, progress, health, restarter } = this.#options;
     const found = await watcher.catchUp(signal);
     const head = found && { number: found.blockNumber, hash: found.hash };
-    // Before the index grows again: the chain may have replaced the blocks that it lost.
+    // Roll back before the index grows again: the chain may have replaced the blocks that the database lost.
     if (head !== undefined)
       while (restarter.owesRollBack && !signal.aborted) await restarter.rollBack(head, this.#lease);
     if (signal.aborted) return;
@@ -127,7 +127,7 @@ export class Term {
       if (isOvertaken)
         logger.warn("chain is behind those of other nodes, leaving the group to them", { index: progress.blockNumber });
       if (isOvertaken || this.#isChainAway(since)) away.abort();
-      // Otherwise only a failed write would show it, and a chain without new blocks causes no write.
+      // Without this check, only a failed write would show it, and a chain without new blocks causes no write.
       else if (progress.isOutdated || (await this.#isShortened(signal))) this.#again.abort();
       await pause(clock, outagePollMs, signal);
     }

@@ -28,9 +28,9 @@ export interface WatcherOptions {
 }
 
 /**
- * Offers this node's readers the batches that another node indexes, and advances the progress. So that feeds get no gap and no repeat, each page begins after
- * the progress and ends at the end of a block, and the progress advances to this block in the same turn. If a page does not reach the head, the next one
- * continues.
+ * Offers this node's readers the batches that another node indexes, and advances the progress. Each page begins after the progress and ends at
+ * the end of a block, and the progress advances to this block in the same turn: so feeds get no gap and no repeat. If a page does not reach the head, the next
+ * one continues.
  */
 export class Watcher {
   readonly #options: WatcherOptions;
@@ -72,7 +72,7 @@ export class Watcher {
   async #approach(head: IndexHead | undefined): Promise<IndexHead | undefined> {
     const { progress, hub, groupId } = this.#options;
     const isFirst = progress.generation === -1;
-    // Before a restart, after which this node has seen the head: it may be the first index that a node sees, if others emptied the index.
+    // Before a restart, which would leave the head as the only seen block: if other nodes emptied the index, the node may see no block until then.
     if (head !== undefined && progress.seen.length === 0 && !(await this.#seeBlocks(head))) return this.#findHead();
     if (!isFirst && this.#hasRolledBack(head)) return this.#restart();
     if (!isFirst && head !== undefined && hub.hasReaders(groupId)) return this.#feed(head);
@@ -143,7 +143,7 @@ export class Watcher {
     const { head, kept } = await restarter.restart();
     const place = { blockNumber: numberOf(head), generation: generationOf(head) };
     const isSame = place.generation === generation;
-    // Not by the head alone: if a restart fails, the index may have grown again at the next one. Nor by the kept block alone, which may be beyond the head.
+    // Compare both. The head alone may hide a loss: after a failed restart, the index may have grown again. The kept block alone may be beyond the head.
     if (isSame && Math.min(kept, place.blockNumber) >= blockNumber) {
       logger.info("readers restarted", place);
       return head;
