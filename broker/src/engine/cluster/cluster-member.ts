@@ -42,7 +42,7 @@ export class ClusterMember implements Member {
   readonly #renewing: ReportedTrouble;
   readonly #listening: ReportedTrouble;
   /**
-   * Identifiers of earlier joins, answered or not. A server that hung may execute such a join late, and then the address would be taken. So the
+   * Identifiers of earlier joins, answered or not. A server that hung may execute an earlier join late, and then the address would be taken. So the
    * next join replaces them.
    */
   #former: readonly NodeId[] = [];

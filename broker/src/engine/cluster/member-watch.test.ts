@@ -8,7 +8,7 @@ import { MemberWatch } from "./member-watch.ts";
 const lastsMs = 3_600_000;
 const [own, other] = ["own" as NodeId, "other" as NodeId];
 
-/** A watch of a cluster of these nodes whose coordinator answers a listing after as long as `listing` says when it is asked, in milliseconds. */
+/** Creates a watch of a cluster of these nodes. The coordinator answers each listing after `listing.answerMs`, as set at the time of the call. */
 async function create(ids: readonly NodeId[]) {
   const clock = new VirtualClock();
   const { coordinator } = createMemoryCluster({ clock });
@@ -50,7 +50,7 @@ it("notes once that a node left while the watch was listing the nodes", async ()
   ]);
 });
 
-it("notes no node as gone because of a listing from before it joined that is answered after a later one", async () => {
+it("does not note a node as gone if a listing from before its join is answered after a later listing", async () => {
   const { clock, join, listing, watch, changes } = await create([own]);
   listing.answerMs = 500;
   const early = watch.check(own);

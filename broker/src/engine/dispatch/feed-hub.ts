@@ -37,7 +37,7 @@ type Audience = Set<Reader>;
 interface GroupReaders {
   readonly all: Set<Reader>;
   readonly byFilter: FilterMap<Audience>;
-  /** Resolves when the events that were passed so far are through; undefined if they are. Never rejects. */
+  /** Resolves when all readers have the events passed so far; undefined if no event is on its way. Never rejects. */
   passing: Promise<void> | undefined;
 }
 
@@ -119,8 +119,9 @@ export class FeedHub {
 
   /**
    * Passes an event that is not committed to the chain to the readers with matching filters. Returns a promise if the event must wait: for earlier events of
-   * the group, so that all readers get them in one order, or because there are too many readers for one slice. @throws BrokerError 200300 if it would take too
-   * long to find these readers, or if too many events wait; then nobody gets the event. The promise rejects with the first of them, too.
+   * the group, so that all readers get them in one order, or because there are too many readers for one slice. @throws BrokerError 200300 if too many events
+   * wait, or if it would take too long to find these readers; then nobody gets the event. If the event waits, the second error
+   * rejects the promise.
    */
   pass(groupId: GroupId, event: Event): Promise<void> | undefined {
     const readers = this.#readersOf(groupId);

@@ -1,8 +1,8 @@
 import type { FeedOptions, FeedRequest } from "./feed.ts";
 
 /**
- * Builds the options of a feed. Copies field by field, to save memory for each connection: an object that is spread from another and then gets a function
- * has a hidden class of its own, which takes three times as much memory as the object.
+ * Builds the options of a feed. Copies field by field, to save memory for each connection. If an object is spread from another and then gets a function, it has
+ * a hidden class of its own, which takes three times as much memory as the object.
  */
 export function toFeedOptions(
   parts: Omit<FeedOptions, keyof FeedRequest>,

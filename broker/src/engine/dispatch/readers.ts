@@ -13,7 +13,7 @@ export interface Readers {
   stop(groupId: GroupId): Promise<void>;
   /**
    * Restarts the readers soon, each from its row. The index contains nothing after the group's `progress`, and no rollback has changed it up to
-   * `keptUpTo`. A reader without a row forgets only what it took after that. Never throws.
+   * `keptUpTo`. A reader without a row forgets only the events that it took after that. Never throws.
    */
   restart(groupId: GroupId, keptUpTo: Position): void;
 }
