@@ -17,7 +17,7 @@ let turns: (() => void)[];
 beforeEach(() => {
   clock = new VirtualClock();
   [ended, asked, turns] = [new Set(), 0, []];
-  const worker = { start: () => {}, stop: async () => {}, feed: { close: () => {} } } as unknown as DeliveryWorker; // All that DeliveryWorkers uses of a worker.
+  const worker = { start: () => {}, stop: async () => {}, feed: { close: () => {} } } as unknown as DeliveryWorker; // All that DeliveryWorkers uses.
   workers = new DeliveryWorkers(() => worker, new TimeSlices(clock));
   const mayDeliver = ({ principal = "" }: { readonly principal?: string | undefined }): boolean => {
     asked += 1;

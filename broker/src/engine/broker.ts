@@ -24,7 +24,7 @@ export interface TopicCall {
   readonly groupId: string | undefined;
 }
 
-/** The filter, which no other caller shares, on which a right is checked. */
+/** The filter on which a right is checked. It must not be a shared filter. */
 export type NamedFilter = TopicCall;
 
 export interface PublishCall extends TopicCall {
@@ -311,15 +311,15 @@ export interface Attachment {
  * (100702). Pass inputs as clients wrote them: an invalid one throws a BrokerError of the catalogue, and changes nothing.
  */
 export interface Broker {
-  /** Answers whether it opened the topic; false if the topic was open already. {@link close} answers likewise. */
+  /** Answers whether it opened the topic; false if the topic was open already. {@link close} answers whether it closed the topic. */
   open(caller: Caller, call: TopicCall): Promise<boolean>;
   close(caller: Caller, call: TopicCall): Promise<boolean>;
   exist(caller: Caller, call: TopicCall): Promise<boolean>;
   state(caller: Caller, call: TopicCall): Promise<Topic>;
   list(caller: Caller, call: ListCall): Promise<ListResult>;
   /**
-   * Publishes. Settles with SUCCESS once the event is durable on the chain and getEvent finds it, with TIMEOUT when its fate is not known in time, with
-   * REFUSED (100101, 100112, 100114, 100201, 200202, 200205, 200207, 200300, 200301) when this call did not publish it; an earlier one with its key may have.
+   * Publishes. Settles with SUCCESS once the event is durable on the chain and getEvent finds it; with TIMEOUT when its fate is not known in time; with
+   * REFUSED (100101, 100112, 100114, 100201, 200202, 200205, 200207, 200300, 200301) when this call did not publish it. An earlier call with its key may have.
    * Throws if the call itself is invalid. Events of one topic are committed in the order in which they were submitted. If its `placement` allows it, the same
    * transaction opens a topic that does not exist; such a publish may also be REFUSED with 100113 or 100702.
    */

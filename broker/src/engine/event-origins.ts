@@ -12,8 +12,8 @@ import type { IndexProgress } from "./index-progress.ts";
 const originsKeptMax = 10_000;
 
 /**
- * After a reader's reads without a result took this long in total, in milliseconds, the reader asks the chain nothing for the same time. A single read that
- * hangs until its deadline is enough.
+ * How long one reader may spend on reads without a result, in milliseconds. After that, it does not ask the chain for the same time. A single read that hangs
+ * until its deadline uses this up.
  */
 const patienceMs = 4_000;
 
@@ -44,7 +44,7 @@ export class EventOrigins {
     this.#parts = parts;
   }
 
-  /** Each reader has its own patience: the chain may answer others, whose blocks are newer, while this one's reads hang. */
+  /** Each reader has its own patience: while its reads hang, the chain may answer other readers, whose blocks are newer. */
   createReader(): OriginSource {
     const patience = new Patience(this.#parts.clock);
     return { find: (event) => this.#find(event), load: (event, signal) => this.#load(event, { patience, signal }) };

@@ -34,8 +34,8 @@ export class IndexProgress {
   }
 
   /**
-   * Blocks that this node has seen in the index, ascending, from the last one before those that a rollback can remove. They tell how far another node has
-   * rolled the index back. Empty for a single node.
+   * Blocks that this node has seen in the index, ascending. The first one is the last that no rollback can remove. They tell how far another node has rolled
+   * the index back. Empty for a single node.
    */
   get seen(): readonly BlockRef[] {
     return this.#seen;
@@ -83,7 +83,7 @@ export class IndexProgress {
     while (isOld(1)) this.#seen.shift();
   }
 
-  /** Forgets the seen blocks after one that a rollback has kept, but never the oldest, which no rollback can remove: it shows that an index lacks blocks. */
+  /** Forgets the seen blocks after one that a rollback has kept. Keeps the oldest, which no rollback can remove: an index without it lacks blocks. */
   forgetSeen(after: number): void {
     this.#seen = this.#seen.filter(({ number }, index) => index === 0 || number <= after);
   }

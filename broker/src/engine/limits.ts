@@ -16,7 +16,7 @@ export interface EngineLimits {
   readonly transactionTimeoutMs: number;
   /** Maximum number of publish keys of a group; further ones are refused. Each takes up to 1.5 KiB of disk. */
   readonly publishKeysMax: number;
-  /** Maximum number of publish keys of one caller, so that it leaves room for others. The principals of a tenant count as one caller; so do all sessions together. */
+  /** Maximum number of publish keys of one caller, to leave room for others. The principals of a tenant count as one caller; so do all sessions together. */
   readonly publishKeysPerCallerMax: number;
   /** Maximum number of publish keys of one session: packet identifiers of QoS 2 that it has not released. */
   readonly publishKeysPerSessionMax: number;

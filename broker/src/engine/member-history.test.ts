@@ -16,7 +16,7 @@ it("lists the newest 100 changes, newest first, with addresses that it learned l
   expect(changes.at(-1)).toMatchObject({ at: 2, node: "node-2" });
 });
 
-it("remembers the 1,000 addresses of nodes that came last", () => {
+it("remembers the addresses of the 1,000 nodes that were named last", () => {
   const history = new MemberHistory({ now: () => 0 });
   history.note({ what: "joined", nodeId: idOf(0) });
   history.note({ what: "joined", nodeId: idOf(1) });

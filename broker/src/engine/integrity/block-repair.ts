@@ -7,7 +7,7 @@ import type { Metrics } from "../../ports/metrics.ts";
 import type { Store } from "../../ports/store.ts";
 import type { ChainDamage } from "./chain-damage.ts";
 
-/** Maximum number of batches of a block that a repair reads; it cannot repair what needs later ones. */
+/** Maximum number of batches of a block that a repair reads. A repair that needs later ones fails. */
 const batchesMax = 10_000;
 /** Bytes of events after which a repair reads no further batch of the block. */
 const bytesMax = 64 * 1024 * 1024;

@@ -59,7 +59,7 @@ export class ChainDamage {
     const [reason] = this.#stateReasons;
     if (reason === undefined) return undefined;
     return (
-      `the chain's file is damaged in its state: ${reason} A block that needs this ends the broker: ` +
+      `the chain's file is damaged in its state: ${reason} The broker will stop at a block that needs this state: ` +
       "restore the data folder from a backup, as docs/backup.md#repair says"
     );
   }
@@ -82,5 +82,5 @@ export class ChainDamage {
   }
 }
 
-/** With the events of a damaged block in its index, the broker repairs the block, and keeps all later ones. A backup of the chain ends before them. */
+/** If the index gets the events of a damaged block back, the broker repairs the block and keeps all later ones. A backup of the chain lacks the later ones. */
 const remedy = "repair it with the store of a backup that has these blocks, as docs/backup.md#repair says";

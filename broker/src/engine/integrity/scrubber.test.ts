@@ -76,7 +76,7 @@ describe("a scrub", () => {
     expect(ended).toEqual(["index", "chain", "index", "chain"]);
   });
 
-  it("reports the parts that it has read even if a later one fails, if it runs once", async () => {
+  it("when it runs once, reports the parts that it has read even if a later part fails", async () => {
     isFailing = (step) => step === 12;
     const reported: string[] = [];
     await expect(scrubber.runOnce(({ part }) => void reported.push(part))).rejects.toThrow("the database is away");

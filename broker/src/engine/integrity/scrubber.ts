@@ -6,8 +6,8 @@ import type { Metrics, ScrubPart } from "../../ports/metrics.ts";
 import type { EngineLimits } from "../limits.ts";
 
 /**
- * Longest wait from the start to the first scrub, in milliseconds, so that a broker that often restarts scrubs too. Also the longest wait after a scrub that
- * ended early or left damage: the database or the chain may only have been away. Also the longest wait of a node that becomes the one that scrubs.
+ * Longest wait before a scrub that must come soon, in milliseconds. After a start: a broker that restarts often must scrub too. After a scrub that ended early
+ * or left damage: the database or the chain may only have been away. And when it becomes this node's turn to scrub.
  */
 const soonWaitMsMax = 3_600_000;
 /** Wait between two steps, in milliseconds, so that a scrub uses little processor and disk time. */

@@ -20,7 +20,7 @@ type MayFind = (topic: TopicName) => boolean;
 export interface PlaceChoice {
   /** Events of other topics count as missing. The default is every topic. */
   readonly mayFind?: MayFind | undefined;
-  /** If two topics have events with the identifier, those of such a topic come before the others. By default, all are equal. */
+  /** The topics whose events come first, if several topics have an event with the identifier. By default, all are equal. */
   readonly prefers?: MayFind | undefined;
 }
 

@@ -88,8 +88,8 @@ export class ProofQuery {
   }
 
   /**
-   * Gets the proof from the chain. If that fails and the chain's file is here, inspects the block, and tries once more unless the block stays damaged. Does not
-   * inspect a block that is only too long: the chain makes no block meanwhile.
+   * Gets the proof from the chain. If that fails and the chain's file is here, inspects the block, and tries once more unless the block stays damaged. If only
+   * the block's receipts are too long, does not inspect it: the chain makes no block during an inspection.
    */
   async #findProof(group: Group, place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {
     try {

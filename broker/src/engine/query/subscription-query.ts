@@ -16,7 +16,7 @@ export interface SubscriptionQueryOptions {
   readonly slices: TimeSlices;
   readonly workers: DeliveryWorkers;
   readonly progressWriter: ProgressWriter;
-  /** Undefined if the broker is a single node. `address` is this node's: the listing shows sessions whose owner is not among the nodes under it. */
+  /** Undefined if the broker is a single node. `address` is this node's. The listing shows a session there if no listed node owns it. */
   readonly nodes: { readonly coordinator: Pick<Coordinator, "listNodes">; readonly address: string } | undefined;
   readonly sessions: SessionEntriesOptions["sessions"];
 }

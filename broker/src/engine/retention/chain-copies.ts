@@ -83,7 +83,7 @@ export class ChainCopies {
 
   /**
    * Compares batches with the chain. Returns those before the first batch that differs or that the chain does not give. @throws BrokerError 200205, 200208,
-   * 200209 if this is the first of all.
+   * 200209 if that would be none.
    */
   async compare(groupId: GroupId, batches: readonly EventBatch[], parent: AbortSignal): Promise<readonly EventBatch[]> {
     using deadline = new Deadline(this.#options.clock, compareTimeoutMs, parent);
@@ -139,7 +139,7 @@ export class ChainCopies {
     }
   }
 
-  /** For each batch: itself if it has its events, else a recent copy; undefined if the chain must give it. */
+  /** Returns each batch that has its events, or else a recent copy of it; undefined if the chain must give it. */
   #findAll(groupId: GroupId, batches: readonly EventBatch[]): readonly (EventBatch | undefined)[] {
     return batches.map((batch) => (isDropped(batch) ? this.#findRecent(groupId, batch) : batch));
   }

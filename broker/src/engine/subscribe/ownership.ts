@@ -18,7 +18,7 @@ export interface Ownership {
   isOwn(subscription: Subscription): boolean;
   /**
    * Starts delivery of a subscription of this node. The caller must have kept the index from rolling back since it created or read the row. If
-   * the former worker ended in the meantime, `ahead` is what that worker delivered beyond the cursor.
+   * the former worker ended in the meantime, `ahead` are the events that it delivered beyond the cursor.
    */
   begin(subscription: CallbackSubscription, ahead?: AcceptedAhead): void;
 }

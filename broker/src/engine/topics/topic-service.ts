@@ -76,7 +76,7 @@ export class TopicService {
   async list(call: ListCall, ranges?: readonly NameRange[]): Promise<ListResult> {
     const { pageIndex } = call;
     if (!Number.isSafeInteger(pageIndex) || pageIndex < 0) {
-      // The number may be rounded, and so not what the caller wrote.
+      // Do not quote the number: it may be rounded, and differ from the one that the caller wrote.
       throw new BrokerError("pageIndexInvalid", { details: "the largest is 2^53 - 1" });
     }
     const group = this.#options.groups.get(call.groupId);
