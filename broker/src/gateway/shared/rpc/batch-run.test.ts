@@ -155,7 +155,7 @@ const numbers = Array.from({ length: 600 }, (_, index) => index);
 it("runs a bounded number of members with promises at once", async () => {
   let running = 0;
   let runningMost = 0;
-  const reached = createDeferred();
+  const reached = createDeferred<void>();
   const answer = async (member: unknown, onAnswered: (response: unknown) => void) => {
     runningMost = Math.max(runningMost, (running += 1));
     if (running === rpcBatchRunningMax) reached.resolve();
