@@ -34,7 +34,7 @@ public class Receive {
 
   /** Returns the status to answer. With a status other than 2xx, the broker sends the event again. */
   static int receive(HttpExchange exchange) throws IOException {
-    // Also the answer to OPTIONS, by which the broker asks for consent: it then sends a signed ping.
+    // OPTIONS gets this answer too: the broker asks for consent by it. With callbackConsent: require, the broker then sends a signed ping.
     if (!exchange.getRequestMethod().equals("POST")) return 405;
     var body = exchange.getRequestBody().readNBytes(BODY_BYTES_MAX + 1);
     if (body.length > BODY_BYTES_MAX) return 413;

@@ -20,7 +20,7 @@ def tail(topic, after, place):
     """Yields the lines of one connection as objects, without the empty lines."""
     query = urllib.parse.urlencode({"topic": topic, "after": after})
     headers = {"accept": "application/x-ndjson"}
-    if place:  # Overrides `after`. Unlike that, it may name an event that a reorg has removed meanwhile.
+    if place:  # The broker prefers it to `after`, and accepts one that a reorg has removed; it would refuse such an eventId in `after`.
         headers["last-event-id"] = place
     if KEY:
         headers["authorization"] = f"Bearer {KEY}"

@@ -51,7 +51,7 @@ func main() {
 	}
 	http.HandleFunc("/", func(response http.ResponseWriter, request *http.Request) {
 		if request.Method != http.MethodPost {
-			// Also the answer to OPTIONS, by which the broker asks for consent: it then sends a signed ping.
+			// OPTIONS gets this answer too: the broker asks for consent by it. With callbackConsent: require, the broker then sends a signed ping.
 			http.Error(response, "only POST", http.StatusMethodNotAllowed)
 			return
 		}

@@ -41,8 +41,8 @@ func isTransient(status int) bool {
 	return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status >= 500
 }
 
-// tail reads one connection until it ends, and moves the place after each event. The place overrides after. Unlike that, it may name an event that a
-// reorg has removed meanwhile.
+// tail reads one connection until it ends, and moves the place after each event. The broker prefers the place to after, and accepts one that a reorg has
+// removed; it would refuse such an eventId in after.
 func tail(topic, after string, place *string) error {
 	base := os.Getenv("STELE_URL")
 	if base == "" {
