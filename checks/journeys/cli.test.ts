@@ -169,7 +169,7 @@ describe("a client command", () => {
     [["listen", "t", "--forward", "localhost:3000/hook"], "not an http(s) URL: localhost:3000/hook"],
     [["pub"], "give a topic"],
     [["pub", "--cloudevents", "--open"], "--open needs a topic"],
-    [["pub", "t", "x", "--whole"], "exclude each other"],
+    [["pub", "t", "x", "--whole"], "cannot be combined"],
     [["subs", "pause"], "give identifiers"],
     [["tail", "t", "--since", "soon"], "90s, 10m"],
     [["event", "x", "--key-file", "/nowhere"], "cannot be read"],

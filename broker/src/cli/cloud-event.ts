@@ -4,7 +4,7 @@ import { isBrokerError, parseCloudEvent, type PublishedCloudEvent } from "@stele
 import { UsageError } from "./io.ts";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
-/** Characters of a line that an error message quotes, at most. */
+/** Maximum number of characters of a line that an error message quotes. */
 const quotedCharacters = 80;
 
 /** Options that all events of one command share. If `once` is true, the publish key of each event is a hash of its source and id. */

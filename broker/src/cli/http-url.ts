@@ -1,19 +1,18 @@
 import { UsageError } from "./io.ts";
 
 /**
- * Behind a port, an `@` in the first segment of the path, or in the query: in `https://me:12/secret@host`, the beginning of a password is taken for the port.
- * A server's own path can have its `@` as %40.
+ * Finds an `@` after a port, in the first segment of the path or in the query: `https://me:12/secret@host` probably means the password `12/secret`, not the
+ * port 12. A path that needs an `@` can have it as %40.
  */
 const misread = /^\s*https?:\/*[^/?#@]*:\d*[/?]+[^/?#@]+@/i;
 /** A colon before the first `@`. Hiding more than a password costs nothing. */
 const mayNamePassword = /^\s*https?:[^@]*:[^@]*@/i;
 
 /**
- * Checks a URL that the user gives; `name` says where. `localhost:3000` is a URL too, but of the scheme `localhost`. A user name and a password are refused,
- * because no request would carry them. No message shows them: a password with `#` or `/` makes a text that is not a URL, one of another scheme, or one of the host
- * that was meant as the user name. It does not notice `https://me:12/3/secret@host`: digits
- * up to a first `/`, then a second one.
- * @throws UsageError unless the text is an http or https URL.
+ * Checks a URL that the user gives; `name` says where. Refuses `localhost:3000`, a URL of the scheme `localhost`. Refuses a user name and a password, because
+ * no request would carry them, and shows them in no message. This includes passwords with `#`, `?` or `/`, which end the host early: the text is then no URL,
+ * or the user name counts as the host. Does not notice `https://me:12/3/secret@host`, a password of digits with two `/`.
+ * @throws UsageError unless the text is an http or https URL without user name and password.
  */
 export function checkHttpUrl(text: string, name: string): void {
   const url = findHttpUrl(text);

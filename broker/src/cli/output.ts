@@ -135,7 +135,7 @@ export class Output {
     return this.#text(`${text}\n`);
   }
 
-  /** JSON has a stranger's C1 control characters as they are, and a terminal obeys them. A file or a program gets the text unchanged. */
+  /** JSON does not escape C1 control characters: a terminal would obey those of a stranger. A file or a program gets the text unchanged. */
   #json(text: string): Promise<void> {
     return this.#text(this.#io.stdout.isTTY === true ? toEscapedJson(text) : text);
   }

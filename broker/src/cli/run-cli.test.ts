@@ -231,7 +231,7 @@ it.each([
     ["listen", "t", "--forward", "http://127.0.0.1:1", "--after", " "],
     "the place of --after",
   ],
-])("refuses a blank argument, as of an unset variable of a script: %s", async (_, argv, subject) => {
+])("refuses a blank argument, for example of a variable that is not set: %s", async (_, argv, subject) => {
   const { code, stderr } = await run(argv, {});
   expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(`stele: ${subject} is blank`) });
   expect(sent).toEqual([]);
@@ -245,7 +245,7 @@ it.each([
   expect(await run(argv, { isTerminal: true })).toMatchObject({ code: 0, stderr: says });
 });
 
-it("pub says that it published nothing if stdin has no event, as if a shell left out an empty content", async () => {
+it("pub says that it published nothing if stdin has no event, for example because a shell left out an empty content", async () => {
   for (const input of [[], ["\n\r\n"]]) {
     const { code, stderr } = await run(["pub", "t"], { input });
     expect({ code, stderr }).toEqual({ code: 0, stderr: "nothing was published: stdin has no event\n" });
@@ -267,9 +267,9 @@ it("context add says that it reads the key from a terminal", async () => {
   expect({ code, stderr }).toEqual({ code: 0, stderr: "reading the key from this terminal; Ctrl-D ends\n" });
 });
 
-it("bench refuses events that are longer than a broker can be configured for, before it opens its topic", async () => {
+it("bench refuses --bytes that no broker accepts, before it opens its topic", async () => {
   const { code, stderr } = await run(["bench", "t", "--bytes", "999999999"], {});
-  expect({ code, stderr }).toEqual({ code: 2, stderr: "stele: --bytes is at most 8388608\n" });
+  expect({ code, stderr }).toEqual({ code: 2, stderr: "stele: --bytes must be at most 8388608\n" });
   expect(sent).toEqual([]);
 });
 
@@ -330,7 +330,7 @@ it("context list shows no password of a context that an earlier version stored",
   ]);
 });
 
-it("a context has no blank group: subs pause --all would pause the subscriptions of all groups", async () => {
+it("refuses a context with a blank group, with which subs pause --all would pause the subscriptions of all groups", async () => {
   const folder = mkdtempSync(join(tmpdir(), "contexts-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const env = { XDG_CONFIG_HOME: folder };
@@ -347,7 +347,7 @@ it("a context has no blank group: subs pause --all would pause the subscriptions
   expect(sent).toEqual([]);
 });
 
-it("doctor says why a call failed that the broker wants to be repeated after the time limit of a check", async () => {
+it("doctor says why a call failed, although the broker asks for a pause that is longer than a check may take", async () => {
   const busy = { code: 200_300, message: "the broker is too busy" };
   vi.stubGlobal("fetch", async (input: string) =>
     input.endsWith("/health/live")

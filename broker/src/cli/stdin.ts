@@ -1,6 +1,6 @@
 import { type CliIo, UsageError } from "./io.ts";
 
-/** Longest content that a broker can be configured for, in bytes. Also of a line of stdin, of a stdin that is read as a whole, and of `--bytes` of bench. */
+/** Maximum number of bytes of a line of stdin, of a stdin that is read as a whole, and of `--bytes` of bench. No broker accepts longer content. */
 export const contentBytesMax = 8 * 1024 * 1024;
 const [lineFeed, carriageReturn] = [0x0a, 0x0d];
 

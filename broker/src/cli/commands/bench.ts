@@ -55,8 +55,8 @@ export function defineBench(program: Command, io: CliIo): void {
         .option("--bytes <number>", "bytes of each event", parseCount, 256),
     run: async ({ stele, output, signal }, { words: [topic = `bench/${randomUUID()}`], flags }) => {
       const { events, concurrency, bytes } = flags;
-      if (bytes > contentBytesMax) throw new UsageError(`--bytes is at most ${contentBytesMax}`);
-      if (concurrency > concurrencyMax) throw new UsageError(`--concurrency is at most ${concurrencyMax}`);
+      if (bytes > contentBytesMax) throw new UsageError(`--bytes must be at most ${contentBytesMax}`);
+      if (concurrency > concurrencyMax) throw new UsageError(`--concurrency must be at most ${concurrencyMax}`);
       await stele.open(topic, { signal });
       const content = randomBytes(bytes);
       const run = new Run(events, () => stele.publish(topic, content, { signal }));

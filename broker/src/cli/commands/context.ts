@@ -104,7 +104,10 @@ async function addContext(
   contexts: Contexts,
   { name, flags, io }: { readonly name: string; readonly flags: AddFlags; readonly io: CliIo },
 ): Promise<void> {
-  if (!namePattern.test(name)) throw new UsageError(`not a name of a context: ${name}`);
+  if (!namePattern.test(name))
+    throw new UsageError(
+      `${name} is no name of a context: begin with a letter or digit, and use up to 64 of A-Z a-z 0-9 _ . -`,
+    );
   const { url, adminUrl, group: groupId } = flags;
   checkHttpUrl(url, "--url");
   checkHttpUrl(adminUrl ?? url, "--admin-url");

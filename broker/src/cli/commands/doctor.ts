@@ -64,7 +64,9 @@ async function* examine({ broker, io, signal }: Session, flags: DoctorFlags): As
   yield await attempt({ check: "topics", detail: "the broker lists topics" }, (ending) =>
     stele.list({ signal: ending }),
   );
-  yield await attempt({ check: "tail", detail: "events can be watched" }, (ending) => openAndClose(stele, ending));
+  yield await attempt({ check: "tail", detail: "this caller may watch events" }, (ending) =>
+    openAndClose(stele, ending),
+  );
   yield await attempt(adminProbe, (ending) => stele.admin.nodes({ signal: ending }).next());
 }
 

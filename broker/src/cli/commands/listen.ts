@@ -118,7 +118,7 @@ async function call({ forward, secret, subscriptionId, signal }: Receiver, event
   }
 }
 
-/** Reads a body, so that one that breaks off fails the callback. A longer one has no effect, as with a broker. */
+/** Reads a body up to the limit, as a broker does. If the answer breaks off before, the callback fails. */
 async function readToLimit(answer: Response, signal: AbortSignal): Promise<void> {
   let bytes = 0;
   for await (const chunk of bodyChunks(answer, signal)) {
@@ -127,7 +127,7 @@ async function readToLimit(answer: Response, signal: AbortSignal): Promise<void>
   }
 }
 
-/** Whether the status is one of success (2xx), as a broker decides it. */
+/** Whether a broker would take the status for a success (2xx). */
 function isAccepted({ status = 0 }: Forwarded): boolean {
   return status >= 200 && status < 300;
 }

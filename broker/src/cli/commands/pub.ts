@@ -95,8 +95,11 @@ function checkCall({ topic, content }: Words, { cloudevents, whole, once, count,
   if (topic === undefined && !cloudevents) throw new UsageError("give a topic");
   if (topic?.trim() === "") throw new UsageError("the topic is blank"); // It must not mean the subject of each CloudEvent.
   if (topic === undefined && open) throw new UsageError("--open needs a topic on the command line");
-  if (content !== undefined && (cloudevents || whole)) throw new UsageError("content and stdin exclude each other");
-  if (cloudevents && whole) throw new UsageError("--cloudevents and --whole exclude each other");
+  if (content !== undefined && (cloudevents || whole))
+    throw new UsageError(
+      "a content on the command line cannot be combined with --cloudevents or --whole, which read stdin",
+    );
+  if (cloudevents && whole) throw new UsageError("--cloudevents cannot be combined with --whole");
   if (content === undefined && (count !== 1 || template)) {
     throw new UsageError("--count and --template need a content on the command line");
   }

@@ -129,7 +129,7 @@ function defineOrder(
       const { dryRun, to, from, event: eventId } = flags;
       const order = { name, dryRun, to: toPlace(to), from: toPlace(from), eventId };
       let [refused, unknown, undelivered] = [0, 0, 0];
-      /** For whom an order without a complete answer is under way. */
+      /** The subscriptions of the running order, until its answer is complete. */
       let whom: string | undefined;
       const results = async function* () {
         for (const target of toTargets(words, flags)) {
@@ -172,10 +172,10 @@ function isDoubtful({ error, wasRefused }: OrderResult): boolean {
   return error !== undefined && wasRefused !== true;
 }
 
-/** How many dead letters a redelivery was to deliver, and did not: one of them may have failed, the time may have run out, or another node may hold one. */
+/** Counts the dead letters that a redelivery left: one may have failed, the time may have run out, or another node may be delivering one. */
 function countUndelivered({ events, letters }: OrderResult, eventId: string | undefined): number {
   if (eventId === undefined) return letters?.left ?? 0;
-  // `left` has those of other events too. Without any, a replay, a reorg or somebody else has removed the one of this event meanwhile.
+  // `left` also counts dead letters of other events. If it is 0, this event has none any more: a replay, a reorg or another order removed it.
   if (letters === undefined || letters.left === 0) return 0;
   // If two topics have the eventId, one dead letter may fail although the other was delivered.
   return events === 0 || letters.failure !== undefined ? 1 : 0;
@@ -223,7 +223,7 @@ function addSearchFlags(command: Command): Command {
     .option("--failing-for <time>", "the receiver has failed for at least this long: 90s, 10m, 12h, 2d", parseDuration);
 }
 
-/** The search without its group, which narrows `--all` too: the client adds it. */
+/** The search without its group. The client adds the group, to `--all` too. */
 function toSearch({ failingFor, ...flags }: SearchFlags): SubscriptionSearch {
   const { state, kind, topic, prefix, host, owner, node, lagMin } = flags;
   return { state, kind, topic, prefix, host, owner, node, lagMin, failingMsMin: failingFor };
@@ -233,7 +233,8 @@ function toSearch({ failingFor, ...flags }: SearchFlags): SubscriptionSearch {
 function toTargets(ids: readonly string[], flags: OrderFlags): readonly OrderTarget[] {
   const search = toSearch(flags);
   const isSearch = Object.values(search).some((value) => value !== undefined);
-  if (ids.length > 0 && (isSearch || flags.all)) throw new UsageError("identifiers and a search exclude each other");
+  if (ids.length > 0 && (isSearch || flags.all))
+    throw new UsageError("identifiers cannot be combined with a search or --all");
   if (ids.length > 0) return ids;
   if (isSearch) return [search];
   if (flags.all) return [{ all: true }];

@@ -96,7 +96,7 @@ async function fillFor(
   for await (const event of first(events, count)) await session.output.raw(`${fill(template, event)}\n`);
 }
 
-/** Escapes the values, which are a stranger's, but not the template: a tab or a line feed in it is the user's. */
+/** Escapes the values, which strangers wrote. Does not escape the template, in which the user may have written a tab or a line feed. */
 function fill(template: string, event: Pick<ReceivedEvent, "topic" | "eventId" | "text">): string {
   const { topic, eventId } = event;
   return fillTemplate(template, {

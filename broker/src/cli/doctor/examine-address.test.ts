@@ -80,14 +80,14 @@ it.each([
   );
 });
 
-it("says nothing of a listener where fetch does not say why it failed", async () => {
+it("does not say that something listens if fetch gives no reason for its failure", async () => {
   const httpAdvice =
     "write https if the broker speaks TLS (httpTlsCertificateFile), or name another address with --url";
   expect(await adviceFor("http://me:secret@127.0.0.1:1")).toBe(httpAdvice);
   expect(await adviceFor("https://me:secret@127.0.0.1:1")).toBe("name another address with --url");
 });
 
-it("asks to start the broker where nothing listens, and only there", async () => {
+it("advises to start the broker if nothing listens", async () => {
   const server = createServer();
   const address = await listen(server);
   await new Promise((resolve) => server.close(resolve));
@@ -97,17 +97,17 @@ it("asks to start the broker where nothing listens, and only there", async () =>
   }
 });
 
-it("suggests http where the broker does not speak TLS", async () => {
+it("advises to write http if the listener does not speak TLS", async () => {
   const address = await listen(createHttpServer());
   expect(await adviceFor(`https://${address}`)).toMatch(/^something listens there, .*; write http if/);
 });
 
-it("suggests https where the broker speaks TLS", async () => {
+it("advises to write https if the listener speaks TLS", async () => {
   const address = await listen(createTlsServer());
   expect(await adviceFor(`http://${address}`)).toMatch(/^something listens there, .*; write https if/);
 });
 
-it("reports that TLS failed for another reason than the certificate as a connection that ends", async () => {
+it("says that the listener ends the connection if TLS fails, but not because of the certificate", async () => {
   const address = await listen(createTlsServer()); // It has no certificate, so no cipher fits.
   expect(await adviceFor(`https://${address}`)).toMatch(/^something listens there, but ends the connection; /);
 });

@@ -11,7 +11,7 @@ import type { Finding } from "./finding.ts";
 
 /** Time limit for the answer to the first call, in milliseconds: a broker that hangs accepts connections, but never answers. */
 const answerTimeoutMs = 10_000;
-/** A larger difference of the clocks breaks tokens, signatures and tails that start at a time. */
+/** Maximum difference of the clocks, in milliseconds. A larger one breaks tokens, signatures and tails that start at a time. */
 const clockSkewMsMax = 5_000;
 
 /** Checks whether the address answers, and whether its clock agrees with ours. */
@@ -56,7 +56,7 @@ function explain(error: unknown, url: string): { readonly detail: string; readon
 
 function adviceFor(cause: unknown, isSecured: boolean): string {
   if (isBlockedPort(cause))
-    return "programs that call by fetch connect to no such port: start the broker with another --port";
+    return "browsers and fetch refuse to connect to this port: start the broker with another --port";
   const tlsCode = tlsCodeOf(cause);
   if (isPlainText(tlsCode))
     return "something listens there, but does not speak TLS; write http if the broker does not (httpTlsCertificateFile)";
