@@ -51,12 +51,6 @@ describe("openDataFolder", () => {
     }
   });
 
-  it("says that a damaged lock can be deleted", () => {
-    writeFileSync(join(parent, "lock"), Buffer.alloc(4096, 1));
-    const damaged = `The lock ${join(parent, "lock")} is damaged. It holds nothing: delete it while no broker runs.`;
-    expect(() => openDataFolder(parent)).toThrow(new DataFolderError(damaged));
-  });
-
   it("refuses a path that is a file", () => {
     const file = join(parent, "file");
     writeFileSync(file, "");

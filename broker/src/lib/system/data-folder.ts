@@ -137,12 +137,6 @@ function takeLock(root: string): InstanceType<typeof DatabaseSync> {
         { cause },
       );
     }
-    if (/not a database|malformed/.test(message)) {
-      throw new DataFolderError(
-        `The lock ${resolve(root, "lock")} is damaged. It holds nothing: delete it while no broker runs.`,
-        { cause },
-      );
-    }
     throw new DataFolderError(
       `The data folder ${root} cannot be locked: ${message}. Check its permissions and the disk's free space.`,
       {
