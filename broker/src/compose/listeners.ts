@@ -13,6 +13,7 @@ import { adminPortOf, servesOperators } from "../config/admin-port.ts";
 import type { Config } from "../config/settings.ts";
 import type { Broker } from "../engine/broker.ts";
 import type { Operator } from "../engine/operate/operator.ts";
+import { operatorsListener } from "../gateway/admin/operators-path.ts";
 import { type ConsoleFiles, readConsoleFiles } from "../gateway/console/console-files.ts";
 import { createHttpServer, type HttpServerOptions } from "../gateway/http-server.ts";
 import { MemoryBudget } from "../gateway/in-flight/memory-budget.ts";
@@ -76,13 +77,16 @@ export function createListeners(config: Config, options: ListenerOptions): reado
   return listeners;
 }
 
-/** The warnings of login providers and of certificates. Two listeners for HTTP have one certificate. */
+/** The warnings of login providers and of certificates. Skips the operators' listener: it has the clients' certificate, and renews it only if it listens. */
 function findWarningsOf(
   listeners: readonly PlacedListener[],
   logIns: readonly LogIn[] = [],
 ): readonly (string | undefined)[] {
-  const ofCertificates = new Set(listeners.map(({ listener }) => listener.findWarning?.()));
-  return [...logIns.map(({ provider }) => provider.findWarning()), ...ofCertificates];
+  const asked = listeners.filter(({ listener }) => listener.name !== operatorsListener);
+  return [
+    ...logIns.map(({ provider }) => provider.findWarning()),
+    ...asked.map(({ listener }) => listener.findWarning?.()),
+  ];
 }
 
 /** The listeners of a protocol over TCP and TLS, as far as the settings turn them on. */
