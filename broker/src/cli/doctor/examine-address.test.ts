@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
@@ -8,6 +7,7 @@ import { join } from "node:path";
 import { createServer as createTlsServer } from "node:tls";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { examineAddress } from "./examine-address.ts";
+import { createCertificate, createExpiredCertificate } from "../../gateway/testing/certificates.ts";
 
 it("reports a broker that accepts the connection, but does not answer within 10 s", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
@@ -112,17 +112,23 @@ it("says that the listener ends the connection if TLS fails, but not because of 
   expect(await adviceFor(`https://${address}`)).toMatch(/^something listens there, but ends the connection; /);
 });
 
+const adviceForDates = "correct this machine's clock, or renew the broker's certificate";
+
 it.each([
-  ["is of a private authority", "2", /^if a private authority signed .* NODE_EXTRA_CA_CERTS/],
-  ["has expired", "0", /^renew the broker's certificate/],
-])("says what to do if the certificate %s", async (_, days, advice) => {
+  ["is of a private authority", createCertificate, /^if a private authority signed .* NODE_EXTRA_CA_CERTS/],
+  ["has expired", createExpiredCertificate, adviceForDates],
+])("says what to do if the certificate %s", async (_, create, advice) => {
   const folder = mkdtempSync(join(tmpdir(), "stele-doctor-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const [key, cert] = [join(folder, "key.pem"), join(folder, "certificate.pem")];
-  const form = ["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=localhost"];
-  const input = execFileSync("openssl", [...form, "-keyout", key], { stdio: ["ignore", "pipe", "ignore"] });
-  const signing = ["x509", "-req", "-days", days, "-signkey", key, "-out", cert];
-  execFileSync("openssl", signing, { input, stdio: ["pipe", "ignore", "ignore"] });
+  create({ certificateFile: cert, keyFile: key, clientCaFile: "" }, "localhost");
   const address = await listen(createTlsServer({ key: readFileSync(key), cert: readFileSync(cert) }));
   expect(await adviceFor(`https://${address}`)).toMatch(advice);
+});
+
+it("says what to do if the certificate is not valid yet", async () => {
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const cause = Object.assign(new Error("certificate is not yet valid"), { code: "CERT_NOT_YET_VALID" });
+  vi.stubGlobal("fetch", () => Promise.reject(new TypeError("fetch failed", { cause })));
+  expect(await adviceFor("https://localhost")).toContain(adviceForDates);
 });

@@ -60,7 +60,8 @@ function adviceFor(cause: unknown, isSecured: boolean): string {
   const tlsCode = tlsCodeOf(cause);
   if (isPlainText(tlsCode))
     return "something listens there, but does not speak TLS; write http if the broker does not (httpTlsCertificateFile)";
-  if (tlsCode === "CERT_HAS_EXPIRED") return "renew the broker's certificate, or correct this machine's clock";
+  if (/^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/.test(tlsCode ?? ""))
+    return "correct this machine's clock, or renew the broker's certificate (or its authority's, if that has expired)";
   if (tlsCode !== undefined && !tlsCode.startsWith("ERR_SSL_"))
     return "if a private authority signed the broker's certificate, name the file with the authority's certificate by NODE_EXTRA_CA_CERTS; else call the broker by a name of the certificate";
   // For a name with several addresses, Node.js reports together that it could connect to none.
