@@ -98,9 +98,10 @@ it("a broker fails, and names the remedy, when the file of keys is damaged while
 });
 
 it("a broker pauses deliveries if its data folder is a restored copy when it has locked the folder", async () => {
+  const starting = start([{ id: "1", endpoints: "embedded" }]);
   mkdirSync(join(folder, "data"));
-  writeFileSync(join(folder, "data", "restored.json"), "{}");
-  const { url, config } = await start([{ id: "1", endpoints: "embedded" }]);
+  writeFileSync(join(folder, "data", "restored.json"), "{}"); // A restore ends before the start locks the folder.
+  const { url, config } = await starting;
   expect(config.deliveries).toBe("paused");
   const health = await (await fetch(`${url}/health/ready`)).json();
   expect(health).toMatchObject({ groups: [{ warning: expect.stringContaining("paused") }] });

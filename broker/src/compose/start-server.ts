@@ -25,7 +25,6 @@ import {
   listensOnLoopbackOnly,
 } from "../config/derived.ts";
 import type { Secrets } from "../config/load-config.ts";
-import { environmentName } from "../config/setting.ts";
 import type { Config } from "../config/settings.ts";
 import { parseGroupId } from "../domain/group-id.ts";
 import type { GroupHealth } from "../engine/broker.ts";
@@ -136,12 +135,12 @@ export interface StartContext extends ServerOptions, Pick<FolderCheckOptions, "n
   readonly isRestored?: boolean;
 }
 
-async function start(config: Config, context: StartContext): Promise<RunningServer> {
+async function start(given: Config, context: StartContext): Promise<RunningServer> {
   const { logger, signal, cleanup } = context;
-  checkCertificates(config, logger);
-  await checkPlaces(placesOf(config));
-  const engine = await startEngine(config, context);
-  const { broker, chain, metrics, folder } = engine;
+  checkCertificates(given, logger);
+  await checkPlaces(placesOf(given));
+  const engine = await startEngine(given, context);
+  const { config, broker, chain, metrics, folder } = engine;
   const closeDeadlineMs = config.shutdownDeadlineMs - leavingMs(config);
   let addresses: readonly ListenerAddress[] = [];
   const parts = { broker: broker.calls, operator: broker.operator, chain, metrics, logger, randomness };
@@ -167,7 +166,7 @@ async function start(config: Config, context: StartContext): Promise<RunningServ
     listeners: addresses,
     health: () => broker.groupHealth(),
     dataDir: folder.path("."),
-    config: engine.config,
+    config,
     failure: Promise.race([engine.failure, lost]).then((error) => lossOr(error, files)),
     stop,
   };
@@ -275,11 +274,6 @@ function reportCrypto(logger: Logger): void {
   logger[isFast ? "info" : "warn"]("cryptography chosen", cryptoInUse);
 }
 
-function warnIfPaused({ deliveries }: Config, logger: Logger): void {
-  if (deliveries !== "paused") return;
-  logger.warn("deliveries paused: no callback is attempted", { setting: environmentName("deliveries") });
-}
-
 /** Rejects with the reason of `signal` once it aborts; never resolves. */
 function untilEnded(signal: AbortSignal | undefined): Promise<never> {
   return new Promise((_, reject) => {
@@ -373,7 +367,6 @@ interface EngineDependencies {
 }
 
 async function createEngine(config: Config, parts: EngineDependencies): Promise<RunningBroker> {
-  warnIfPaused(config, parts.logger);
   const retentions = new Map(groupsOf(config).map(({ id, storeRetentionMs }) => [id, storeRetentionMs]));
   return createBroker({
     ...parts,
