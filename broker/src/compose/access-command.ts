@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { auditCommand } from "./audit.ts";
 import { createApiKeys } from "./access.ts";
-import { refuseBackup, requireFolder } from "./folder.ts";
+import { refuseUnusable, requireFolder } from "./folder.ts";
 import { isClustered } from "../config/derived.ts";
 import { isActionFlag } from "../config/flags.ts";
 import { loadConfig } from "../config/load-config.ts";
@@ -139,10 +139,11 @@ async function onKeys<Result>(
 ): Promise<Result> {
   const file = isClustered(config) ? undefined : resolve(config.dataDir, "keys.sqlite");
   if (file !== undefined) {
-    if (createsFolder) makeFolderSync(resolve(config.dataDir));
+    const folder = resolve(config.dataDir);
+    if (createsFolder) makeFolderSync(folder);
     else requireFolder(config);
-    refuseLinks(resolve(config.dataDir));
-    refuseBackup(resolve(config.dataDir));
+    refuseLinks(folder);
+    refuseUnusable(folder);
   }
   const createsFile = file !== undefined && !existsSync(file);
   const keys = await createApiKeys(config, { logger: silentLogger });

@@ -68,17 +68,19 @@ export function requireFolder(config: Config): string {
   throw new Error(`${folder} does not exist: name the broker's data folder by ${flagName("dataDir")}.`);
 }
 
-/** @throws Error if the folder is a backup: if one of its files changes, `stele restore` refuses all of it. */
-export function refuseBackup(folder: string): void {
-  if (!existsSync(join(folder, manifestFile))) return;
-  throw new Error(
-    `${folder} is a backup, and must not change: restore it to a new folder by \`stele restore\`. ${nothingChanged}`,
-  );
+/**
+ * Refuses a backup: if one of its files changes, `stele restore` refuses all of it. Also refuses a folder whose restore has not finished: after an interrupted
+ * restore, the operator deletes all that is in the folder.
+ * @throws Error that says what to do.
+ */
+export function refuseUnusable(folder: string): void {
+  if (existsSync(join(folder, manifestFile))) throw new Error(isBackup(folder));
+  if (isRestoreUnfinished(folder)) throw new Error(isHalfRestored(folder));
 }
 
 /**
- * Refuses a folder that is a backup, that an interrupted restore left, or that has a damaged log of the chain. Also refuses a folder whose files show that its
- * chain, a key or its store is lost. The start would create the lost file again: a new chain replaces the old one, and a new key owns nothing. Changes nothing.
+ * Refuses a folder like {@link refuseUnusable}, and one with a damaged log of the chain, or whose files show that its chain, a key or its store is lost. The
+ * start would create the lost file again: a new chain replaces the old one, and a new key owns nothing. Changes nothing.
  * @throws Error that names the missing or damaged file and says what to do.
  */
 export async function checkDataFolder(
@@ -86,8 +88,7 @@ export async function checkDataFolder(
   config: Config,
   { logger = silentLogger, needsData = false }: FolderCheckOptions = {},
 ): Promise<FolderFacts> {
-  refuseBackup(folder.path("."));
-  if (isRestoreUnfinished(folder.path("."))) throw new Error(isHalfRestored(folder));
+  refuseUnusable(folder.path("."));
   if (isStoreUsed(config) && sizeOf(storeFile(folder)) === 0 && sizeOf(`${storeFile(folder)}-wal`) > 0) {
     throw new Error(withoutStore(folder));
   }
@@ -236,8 +237,12 @@ function withoutData(file: string): string {
   return `${file} is missing or empty: a broker with these settings has not run in that folder. ${remedy} ${nothingChanged}`;
 }
 
-function isHalfRestored(folder: DataFolder): string {
-  return `The restore to ${folder.path(".")} was cut short: ${deleteRestored}, and restore the backup again. ${nothingChanged}`;
+function isBackup(folder: string): string {
+  return `${folder} is a backup, and must not change: restore it to a new folder by \`stele restore\`. ${nothingChanged}`;
+}
+
+function isHalfRestored(folder: string): string {
+  return `A restore to ${folder} has not finished. If it no longer runs, ${deleteRestored}, and restore the backup again. ${nothingChanged}`;
 }
 
 function beginAnew(folder: DataFolder): string {

@@ -3,6 +3,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -59,25 +60,25 @@ it("role set refuses rules that give a name twice, and stores nothing", async ()
   expect((await run(runRoles, "list")).output).not.toContain("reader");
 });
 
-it.each<[typeof runKeys, ...string[]]>([
-  [runKeys, "list"],
-  [runKeys, "revoke", "0123456789abcdef"],
-  [runRoles, "list"],
-  [runRoles, "delete", "reader"],
-])("reports a data folder that does not exist, and does not create it (%o %s)", async (command, ...argv) => {
+it.each([
+  ["key list", runKeys, ["list"]],
+  ["key revoke", runKeys, ["revoke", "0123456789abcdef"]],
+  ["role list", runRoles, ["list"]],
+  ["role delete", runRoles, ["delete", "reader"]],
+])("stele %s reports a data folder that does not exist, and does not create it", async (_, command, argv) => {
   const missing = join(folder, "missing");
   const outcome = await command([...argv, "--data-dir", missing], { env: {}, now });
   expect(outcome).toMatchObject({ exitCode: 1, problem: expect.stringContaining(`${missing} does not exist`) });
   expect(existsSync(missing)).toBe(false);
 });
 
-it.each<[typeof runKeys, ...string[]]>([
-  [runKeys, "create", "--principal", "shop", "--role", "admin"],
-  [runKeys, "list"],
-  [runRoles, "set", "reader", "[]"],
+it.each([
+  ["key create", runKeys, ["create", "--principal", "shop", "--role", "admin"]],
+  ["key list", runKeys, ["list"]],
+  ["role set", runRoles, ["set", "reader", "[]"]],
 ])(
-  "refuses a backup, and changes no file of it: it could not be restored any more (%o %s)",
-  async (command, ...argv) => {
+  "stele %s refuses a backup, and changes no file of it: it could not be restored any more",
+  async (_, command, argv) => {
     await run(runKeys, "create", "--principal", "shop", "--role", "admin");
     writeFileSync(join(folder, "backup.json"), "{}");
     const before = readFileSync(join(folder, "keys.sqlite"));
@@ -86,6 +87,14 @@ it.each<[typeof runKeys, ...string[]]>([
     expect(readFileSync(join(folder, "keys.sqlite"))).toEqual(before);
   },
 );
+
+it("stele key create refuses a folder whose restore has not finished: its operator may delete it, and the new key with it", async () => {
+  writeFileSync(join(folder, "restore.unfinished"), "");
+  const problem = expect.stringContaining(`A restore to ${folder} has not finished`);
+  const create = ["create", "--principal", "shop", "--role", "admin"];
+  expect(await run(runKeys, ...create)).toMatchObject({ exitCode: 1, output: "", problem });
+  expect(readdirSync(folder)).toEqual(["restore.unfinished"]);
+});
 
 it.each([
   ["key", runKeys],
@@ -203,15 +212,15 @@ it("names the file that a refused command has created, since the next command sa
   expect((await runKeys(unusable, { env: {}, now })).problem).not.toContain("created");
 });
 
-it.runIf(process.getuid?.() === 0).each<[typeof runKeys, ...string[]]>([
-  [runKeys, "create", "--principal", "shop", "--role", "admin"],
-  [runKeys, "create", "--principal", "shop", "--role", "missing"],
-  [runKeys, "list"],
-  [runKeys, "revoke", "0123456789abcdef"],
-  [runRoles, "list"],
+it.runIf(process.getuid?.() === 0).each([
+  ["key create", runKeys, ["create", "--principal", "shop", "--role", "admin"]],
+  ["key create with a missing role", runKeys, ["create", "--principal", "shop", "--role", "missing"]],
+  ["key list", runKeys, ["list"]],
+  ["key revoke", runKeys, ["revoke", "0123456789abcdef"]],
+  ["role list", runRoles, ["list"]],
 ])(
-  "as root, gives a new file of keys to the owner of the data folder, who runs the broker (%o %s)",
-  async (command, ...argv) => {
+  "stele %s as root gives a new file of keys to the owner of the data folder, who runs the broker",
+  async (_, command, argv) => {
     chownSync(folder, 65_534, 65_534);
     await run(command, ...argv);
     expect(statSync(join(folder, "keys.sqlite"))).toMatchObject({ uid: 65_534, gid: 65_534 });
