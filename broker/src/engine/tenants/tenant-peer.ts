@@ -1,6 +1,8 @@
+import type { EventId } from "@stele/wire";
 import type { Ticket } from "../../domain/delivery-window.ts";
+import type { Event } from "../../domain/event.ts";
 import type { Position } from "../../domain/position.ts";
-import type { SessionFilter } from "../../domain/session-filter.ts";
+import type { QoS, SessionFilter } from "../../domain/session-filter.ts";
 import type { TenantNames } from "../../domain/tenant-names.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { ConnectedSession } from "../broker.ts";
@@ -58,17 +60,9 @@ export class TenantPeer implements Peer {
     this.#peer.suspended?.(ticket);
   }
 
-  /** The delivery under the tenant's names. It computes the eventId on demand, as the real delivery does. */
-  #toViewOf(real: Delivery): Delivery {
-    const filters = real.filters.map((filter) => this.#toView(filter));
-    return {
-      ...real,
-      event: viewOf(real.event, this.#names),
-      filters,
-      get eventId() {
-        return real.eventId;
-      },
-    };
+  #toViewOf(delivery: Delivery): Delivery {
+    const filters = delivery.filters.map((filter) => this.#toView(filter));
+    return new TenantDelivery(delivery, { event: viewOf(delivery.event, this.#names), filters });
   }
 
   #toView(real: SessionFilter): SessionFilter {
@@ -78,5 +72,33 @@ export class TenantPeer implements Peer {
     const view = { ...real, filter };
     this.#filters.set(real, view);
     return view;
+  }
+}
+
+/**
+ * A delivery under the tenant's names. It computes the eventId on demand, as the real delivery does. It is a class, since a literal with a getter takes about
+ * 1.2 µs more for each delivery.
+ */
+class TenantDelivery implements Delivery {
+  readonly event: Event;
+  readonly qos: QoS;
+  readonly ticket: Ticket | undefined;
+  readonly isRepeated: boolean;
+  readonly isRetained: boolean;
+  readonly filters: readonly SessionFilter[];
+  readonly #real: Delivery;
+
+  constructor(real: Delivery, { event, filters }: Pick<Delivery, "event" | "filters">) {
+    this.event = event;
+    this.filters = filters;
+    this.qos = real.qos;
+    this.ticket = real.ticket;
+    this.isRepeated = real.isRepeated;
+    this.isRetained = real.isRetained === true;
+    this.#real = real;
+  }
+
+  get eventId(): EventId {
+    return this.#real.eventId;
   }
 }
