@@ -9,7 +9,7 @@ import type { Store } from "../../ports/store.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { Attachment, AttachRequest, StreamRequest } from "../broker.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
-import { TestEngine } from "../testing/test-engine.ts";
+import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
 
 const subscriptionId = "5e1e0000-0000-4000-8000-00000000000a";
 const day = 86_400_000;
@@ -30,15 +30,15 @@ let peer: RejectingPeer;
 beforeEach(() => start());
 afterEach(() => engine.stop());
 
-async function start(store?: Store): Promise<void> {
-  engine = await TestEngine.start(store && { store });
+async function start(options: TestEngineOptions = {}): Promise<void> {
+  engine = await TestEngine.start(options);
   await engine.broker.open({ topic: "a", groupId: undefined });
   peer = new RejectingPeer();
 }
 
-async function startOver(store: Store): Promise<void> {
+async function startOver(options: TestEngineOptions): Promise<void> {
   await engine.stop();
-  await start(store);
+  await start(options);
 }
 
 async function attach(
@@ -170,7 +170,7 @@ describe("a subscription identifier", () => {
       await attach();
       return memory.insertSubscription(...inserted);
     };
-    await startOver(withCalls(memory, { insertSubscription }));
+    await startOver({ store: withCalls(memory, { insertSubscription }) });
     expect(await codeOf(engine.subscribe("a", { subscriptionId }))).toBe(100108);
     expect(await engine.listSubscriptions()).toMatchObject([{ id: subscriptionId, delivery: { protocol: "STOMP" } }]);
   });
@@ -182,7 +182,7 @@ describe("a subscription identifier", () => {
       await (subscribed ??= engine.subscribe("a", { subscriptionId }));
       return memory.sessions.saveSessionFilters(key, change);
     };
-    await startOver(withCalls(memory, { sessions: withCalls(memory.sessions, { saveSessionFilters }) }));
+    await startOver({ store: withCalls(memory, { sessions: withCalls(memory.sessions, { saveSessionFilters }) }) });
     await engine.publishMany("a", 2);
     expect(await codeOf(attach())).toBe(100108);
     expect(await engine.listSubscriptions()).toMatchObject([{ id: subscriptionId, delivery: { kind: "webhook" } }]);
@@ -313,7 +313,8 @@ describe("a connection that lingers", () => {
 });
 
 describe("a rejected event", () => {
-  it("is delivered again with its ticket after a wait, before anything newer", async () => {
+  it("is delivered again with its ticket after a wait, before anything newer; a second rejection before that has no effect", async () => {
+    await startOver({ limits: { rejectionsMax: 2 } });
     const attachment = await attach();
     await engine.publish("a", "1");
     const ticket = peer.ticketOf(1);
@@ -323,6 +324,7 @@ describe("a rejected event", () => {
     await engine.clock.advance(1_000);
     expect(peer.sequences).toEqual([1, 1, 2]);
     expect(peer.deliveries[1]).toMatchObject({ ticket, isRepeated: true });
+    expect(peer.suspendedAt).toEqual([]);
   });
 
   it("is repeated before one that was rejected earlier, if it is first in the stream", async () => {
