@@ -1,4 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
+import { HeldLedger } from "../testing/held-ledger.ts";
 import { InFlight } from "./in-flight.ts";
 import { type FrameFields, RawClient, type ServerFrame } from "./testing/raw-client.ts";
 import { StompWorld, type StompWorldOptions } from "./testing/stomp-world.ts";
@@ -272,6 +273,33 @@ it("sends a NACKed event again", async () => {
   client.send("ACK", { ...ackOf(again, "1.2"), receipt: "done" });
   await client.next("RECEIPT");
   expect(await waiting()).toEqual([0]);
+});
+
+it("sends a NACKed event and all before it again with ack:client", async () => {
+  const port = await start();
+  const client = await RawClient.connect(port);
+  await subscribe(client, { ack: "client" });
+  await publish(port, "1", "2", "3");
+  const [first, second] = [await client.next("MESSAGE"), await client.next("MESSAGE"), await client.next("MESSAGE")];
+  client.send("NACK", ackOf(second, "1.2"));
+  for (const message of [first, second]) expect(await client.next("MESSAGE")).toEqual(message);
+});
+
+it("sends no MESSAGE before the RECEIPT of its SUBSCRIBE", async () => {
+  const ledger = new HeldLedger();
+  const port = await start({ change: ledger.change });
+  await publish(port, "1");
+  await world?.broker.open({ topic: "other", groupId: undefined });
+  const client = await RawClient.connect(port);
+  ledger.hold();
+  client.send("SEND", { destination: "other", receipt: "slow" });
+  await ledger.reached;
+  client.send("SUBSCRIBE", { id: "s", destination: "t", receipt: "subscribed", eventId: "OFFSET_FIRST" });
+  await vi.waitFor(async () => expect(await waiting()).toHaveLength(1), 30_000);
+  ledger.release();
+  const receipts = [await client.next("RECEIPT"), await client.next("RECEIPT")];
+  expect(receipts.map(({ headers }) => headers["receipt-id"])).toEqual(["slow", "subscribed"]);
+  expect(await bodies(client, 1)).toEqual(["1"]);
 });
 
 it("ends a connection whose client rejects one event too often; a SUBSCRIBE resumes the subscription", async () => {
