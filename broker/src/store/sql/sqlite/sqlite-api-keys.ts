@@ -9,7 +9,7 @@ import { StoreError } from "../store-error.ts";
 import { toStoreError } from "./errors.ts";
 import { openNative } from "./native.ts";
 import { SqliteSession } from "./session.ts";
-import { SqliteDialect } from "./sqlite-dialect.ts";
+import { createSqliteDialect } from "./sqlite-dialect.ts";
 
 /** Longest time to repeat work while another process locks the file, in milliseconds. */
 const busyMsMax = 5000;
@@ -74,7 +74,7 @@ async function open(
     throw error;
   }
   const session = new SqliteSession(native, { description, onFault: () => {}, keepsLog: () => false });
-  const durable = new Kysely<ApiKeySchema>({ dialect: new SqliteDialect(session, "FULL", "slow") });
+  const durable = new Kysely<ApiKeySchema>({ dialect: createSqliteDialect(session, "FULL", "slow") });
   const checkShared = (): Promise<void> => checkSame(file, opened);
   const hasRoles = async (): Promise<boolean> => {
     const found = await sql`select name from sqlite_master where name = 'access_roles'`.execute(durable);

@@ -10,7 +10,7 @@ import { type NativeDatabase, openNative } from "./native.ts";
 import { ProgressWriter } from "./progress-writer.ts";
 import { createRowWriter } from "./row-writer.ts";
 import { leaveOpen, logPagesMax, SqliteSession, type SqliteSessionOptions } from "./session.ts";
-import { SqliteDialect } from "./sqlite-dialect.ts";
+import { createSqliteDialect } from "./sqlite-dialect.ts";
 
 /** Size in bytes to which SQLite truncates the file of the write-ahead log after a burst. */
 const walBytesKept = 16 * 1024 * 1024;
@@ -33,9 +33,9 @@ async function openSqlite(file: string, options: SqliteSessionOptions): Promise<
   const native = await openConfigured(file, options);
   // SQLite finds the log by the path: if another file is at the path now, closing this one would delete the log of the other.
   const session = new SqliteSession(native, { ...options, keepsLog: () => keepsLog() || isMoved(opened) });
-  const durable = new Kysely<Schema>({ dialect: new SqliteDialect(session, "FULL", "slow") });
-  const urgent = new Kysely<Schema>({ dialect: new SqliteDialect(session, "FULL", "quick") });
-  const relaxed = new Kysely<Schema>({ dialect: new SqliteDialect(session, "NORMAL", "quick") });
+  const durable = new Kysely<Schema>({ dialect: createSqliteDialect(session, "FULL", "slow") });
+  const urgent = new Kysely<Schema>({ dialect: createSqliteDialect(session, "FULL", "quick") });
+  const relaxed = new Kysely<Schema>({ dialect: createSqliteDialect(session, "NORMAL", "quick") });
   const progress = new ProgressWriter(relaxed);
   return {
     durable,

@@ -1,12 +1,8 @@
 import {
   CompiledQuery,
   type DatabaseConnection,
-  type DatabaseIntrospector,
   type Dialect,
-  type DialectAdapter,
   type Driver,
-  type Kysely,
-  type QueryCompiler,
   SqliteAdapter,
   SqliteIntrospector,
   SqliteQueryCompiler,
@@ -15,24 +11,13 @@ import type { Speed } from "../mutex.ts";
 import type { SqliteSession, Synchronous } from "./session.ts";
 
 /** SQLite for the query builder, over a session that others may share; `synchronous` applies to every commit made through it, `speed` to its turns. */
-export class SqliteDialect implements Dialect {
-  readonly createDriver: () => Driver;
-
-  constructor(session: SqliteSession, synchronous: Synchronous, speed: Speed) {
-    this.createDriver = () => new SqliteDriver(session, synchronous, speed);
-  }
-
-  createQueryCompiler(): QueryCompiler {
-    return new SqliteQueryCompiler();
-  }
-
-  createAdapter(): DialectAdapter {
-    return new SqliteAdapter();
-  }
-
-  createIntrospector(database: Kysely<unknown>): DatabaseIntrospector {
-    return new SqliteIntrospector(database);
-  }
+export function createSqliteDialect(session: SqliteSession, synchronous: Synchronous, speed: Speed): Dialect {
+  return {
+    createDriver: () => new SqliteDriver(session, synchronous, speed),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+    createAdapter: () => new SqliteAdapter(),
+    createIntrospector: (database) => new SqliteIntrospector(database),
+  };
 }
 
 class SqliteDriver implements Driver {
