@@ -9,7 +9,7 @@ import { formatKeyCredential } from "../access/credential.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
-import { withSessions } from "../testing/with-sessions.ts";
+import { withSessionCalls } from "../testing/with-session-calls.ts";
 import { secret, sha256 } from "../testing/key-secret.ts";
 import { allOfA, rolesOfA } from "../testing/roles-of-a.ts";
 
@@ -36,7 +36,7 @@ beforeEach(async () => {
   [claims, writes] = [createDeferred(), undefined];
   keys = new MemoryApiKeys();
   memory = createMemoryStore();
-  const store = withSessions(memory, {
+  const store = withSessionCalls(memory, {
     claimSession: async (claim) => {
       await claims.promise;
       return memory.sessions.claimSession(claim);

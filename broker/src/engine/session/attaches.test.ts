@@ -7,7 +7,7 @@ import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 import type { Store } from "../../ports/store.ts";
 import { withCalls } from "../../lib/with-calls.ts";
-import { withSessions } from "../testing/with-sessions.ts";
+import { withSessionCalls } from "../testing/with-session-calls.ts";
 
 const will: WillRequest = {
   delayMs: 0,
@@ -30,7 +30,7 @@ async function start(): Promise<void> {
   calls = [];
   begun = [];
   claims = createDeferred();
-  const store = withSessions(memory, {
+  const store = withSessionCalls(memory, {
     claimSession: async (claim) => {
       begun.push(claim.key);
       await claims.promise;

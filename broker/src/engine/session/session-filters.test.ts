@@ -6,7 +6,7 @@ import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { Attachment } from "../broker.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
-import { withSessions } from "../testing/with-sessions.ts";
+import { withSessionCalls } from "../testing/with-session-calls.ts";
 
 let engine: TestEngine;
 afterEach(() => engine.stop());
@@ -44,7 +44,7 @@ async function joinSlowly(row: "begun" | "failed") {
     if (claimed === undefined) throw new Error("no connection");
     return claimed;
   };
-  engine = await TestEngine.start({ store: withSessions(memory, { claimSession }) });
+  engine = await TestEngine.start({ store: withSessionCalls(memory, { claimSession }) });
   await engine.broker.open({ topic: "a", groupId: undefined });
   const peer = new RecordingPeer();
   const attachment = await attach(peer);
@@ -100,7 +100,7 @@ it("a session whose first try to join a share failed keeps its other filter when
     if (failures-- > 0) throw new Error("no connection");
     return memory.sessions.saveSessionFilters(...call);
   };
-  engine = await TestEngine.start({ store: withSessions(memory, { saveSessionFilters }) });
+  engine = await TestEngine.start({ store: withSessionCalls(memory, { saveSessionFilters }) });
   for (const topic of ["a", "b"]) await engine.broker.open({ topic, groupId: undefined });
   const peer = new RecordingPeer();
   const attachment = await attach(peer);
@@ -131,7 +131,7 @@ it.each([
       if (answersLost-- > 0) throw new Error("no connection");
       return outcome;
     };
-    engine = await TestEngine.start({ store: withSessions(memory, { saveSessionFilters }) });
+    engine = await TestEngine.start({ store: withSessionCalls(memory, { saveSessionFilters }) });
     for (const topic of ["a", "b"]) await engine.broker.open({ topic, groupId: undefined });
     const attachment = await attach(new RecordingPeer());
     await subscribe(attachment, "b");
@@ -151,7 +151,7 @@ it.each([
 it("a stop ends a client that attaches late without waiting for the filter changes of others", async () => {
   const memory = createMemoryStore();
   const [saved, claimed] = [createDeferred<void>(), createDeferred<void>()];
-  const store = withSessions(memory, {
+  const store = withSessionCalls(memory, {
     saveSessionFilters: async (...call) => {
       await saved.promise;
       return memory.sessions.saveSessionFilters(...call);
@@ -179,7 +179,7 @@ it("a stop waits until a running filter change is saved before it closes the sto
   const memory = createMemoryStore();
   const calls: string[] = [];
   const gate = createDeferred<void>();
-  const sessions = withSessions(memory, {
+  const sessions = withSessionCalls(memory, {
     saveSessionFilters: async (...call) => {
       await gate.promise;
       calls.push("save");
@@ -205,7 +205,7 @@ it("a stop waits until a running filter change is saved before it closes the sto
 it("a stop ends a client's wait for the next try to join its first share", async () => {
   const memory = createMemoryStore();
   const calls: string[] = [];
-  const sessions = withSessions(memory, {
+  const sessions = withSessionCalls(memory, {
     saveSessionFilters: async () => {
       calls.push("save");
       return "rolled-back";

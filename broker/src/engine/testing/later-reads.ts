@@ -7,7 +7,7 @@ import { defaultEngineLimits } from "../limits.ts";
 import type { Connected } from "../session/connected.ts";
 import type { Session } from "../session/session.ts";
 import { LaterReads } from "../session/stored/later-reads.ts";
-import { withSessions } from "./with-sessions.ts";
+import { withSessionCalls } from "./with-session-calls.ts";
 
 /** A session as far as LaterReads reads it. */
 export function sessionOf(id: string): Session {
@@ -28,7 +28,7 @@ export function createLaterReads(clock: VirtualClock, findSession: SessionStore[
     signal: new Cancellation(),
     isShared: true,
     nodeId: () => undefined,
-    store: withSessions(createMemoryStore(), { findSession }),
+    store: withSessionCalls(createMemoryStore(), { findSession }),
     find,
     isStopped: () => false,
     end: async () => {},

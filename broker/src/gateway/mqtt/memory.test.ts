@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { PassThrough } from "node:stream";
 import { afterEach, expect, it } from "vitest";
-import { withSessions } from "../../engine/testing/with-sessions.ts";
+import { withSessionCalls } from "../../engine/testing/with-session-calls.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { outboxBytesMax } from "../shared/connection/limits.ts";
@@ -62,7 +62,7 @@ it("counts a CONNECT, SUBSCRIBE or UNSUBSCRIBE against the memory budget while i
     begun.resolve();
     await going.promise;
   };
-  const store = withSessions(memory, {
+  const store = withSessionCalls(memory, {
     claimSession: (claim) => wait().then(() => memory.sessions.claimSession(claim)),
     saveSessionFilters: (session, change) => wait().then(() => memory.sessions.saveSessionFilters(session, change)),
   });

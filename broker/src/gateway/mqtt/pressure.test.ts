@@ -1,6 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, expect, it, vi } from "vitest";
-import { withSessions } from "../../engine/testing/with-sessions.ts";
+import { withSessionCalls } from "../../engine/testing/with-session-calls.ts";
 import { withCalls } from "../../lib/with-calls.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import { storeTurnsMax } from "../../engine/session/stored/store-turns.ts";
@@ -162,7 +162,7 @@ it("gives no session to a client that has closed its connection while its CONNEC
     }
     return memory.sessions.claimSession(claim);
   };
-  world = await MqttWorld.start({ store: withSessions(memory, { claimSession }) });
+  world = await MqttWorld.start({ store: withSessionCalls(memory, { claimSession }) });
   const connect = async (): Promise<RawClient> => {
     const client = await RawClient.open(world.port, 5);
     client.send({ cmd: "connect", clientId: "c", clean: false, keepalive: 0 });
@@ -186,7 +186,7 @@ it("answers the SUBSCRIBE of a client that ends only its side while it waits for
     await gate.promise;
     return memory.sessions.saveSessionFilters(...call);
   };
-  world = await MqttWorld.start({ store: withSessions(memory, { saveSessionFilters }) });
+  world = await MqttWorld.start({ store: withSessionCalls(memory, { saveSessionFilters }) });
   const clients: RawClient[] = [];
   for (let count = 0; count <= storeTurnsMax; count += 1) {
     const client = await RawClient.connect(world.port, 4, { clientId: `c${count}`, clean: false });

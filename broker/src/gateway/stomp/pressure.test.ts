@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { withSessions } from "../../engine/testing/with-sessions.ts";
+import { withSessionCalls } from "../../engine/testing/with-session-calls.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import { TimeSlices } from "../../lib/time-slices.ts";
@@ -322,7 +322,7 @@ it("counts the headers of a frame against the memory budget while it waits for t
     await going.promise;
     return memory.sessions.claimSession(claim);
   };
-  const client = await RawClient.connect(await start({ store: withSessions(memory, { claimSession }) }));
+  const client = await RawClient.connect(await start({ store: withSessionCalls(memory, { claimSession }) }));
   client.send("SUBSCRIBE", { id: "s", destination: "a", durable: "true", receipt: "r", extra: "x".repeat(50_000) });
   await begun.promise;
   await answered();

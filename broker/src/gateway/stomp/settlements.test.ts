@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { withSessions } from "../../engine/testing/with-sessions.ts";
+import { withSessionCalls } from "../../engine/testing/with-session-calls.ts";
 import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import { createSystemClock } from "../../lib/system/clock.ts";
@@ -100,7 +100,7 @@ it("counts no ACK of a COMMIT that is refused", async () => {
 it("sends the RECEIPT of DISCONNECT once the ACKs before it are in the store, where another node finds them", async () => {
   const memory = createMemoryStore();
   const [reached, released] = [createDeferred<void>(), createDeferred<void>()];
-  const store = withSessions(memory, {
+  const store = withSessionCalls(memory, {
     detachSession: async (...call) => {
       reached.resolve();
       await released.promise;

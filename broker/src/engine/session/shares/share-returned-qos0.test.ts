@@ -7,7 +7,7 @@ import type { ShareTake } from "../../../ports/share-store.ts";
 import { createMemoryStore } from "../../../store/memory/memory-store.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestEngine } from "../../testing/test-engine.ts";
-import { withSessions } from "../../testing/with-sessions.ts";
+import { withSessionCalls } from "../../testing/with-session-calls.ts";
 
 const kept = { expiryMs: 600_000, isRegular: true };
 
@@ -17,7 +17,7 @@ async function startEngine() {
   const takes: ShareTake[] = [];
   const settled: SettledEvent[] = [];
   const hooks = { onTaken: (): void => {} };
-  const store = withSessions(memory, {
+  const store = withSessionCalls(memory, {
     takeShared: async (take) => {
       const outcome = await memory.shares.takeShared(take);
       takes.push(take);

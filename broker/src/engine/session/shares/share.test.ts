@@ -7,7 +7,7 @@ import { createMemoryStore } from "../../../store/memory/memory-store.ts";
 import type { Attachment } from "../../broker.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestEngine } from "../../testing/test-engine.ts";
-import { withSessions } from "../../testing/with-sessions.ts";
+import { withSessionCalls } from "../../testing/with-session-calls.ts";
 
 let engine: TestEngine;
 beforeEach(async () => {
@@ -235,7 +235,7 @@ it("gives an event to another member if the take failed and the only connected m
     if (isCut) throw new Error("the connection broke after the commit");
     return outcome;
   };
-  engine = await TestEngine.start({ store: withSessions(memory, { takeShared }) });
+  engine = await TestEngine.start({ store: withSessionCalls(memory, { takeShared }) });
   await engine.broker.open({ topic: "a", groupId: undefined });
   const other = await (await Client.attach("other")).subscribe("$share/s/a");
   await other.detach(kept);
@@ -253,7 +253,7 @@ it("a share does not keep a member whose client left while the store wrote its s
   const memory = createMemoryStore();
   const gate = createDeferred<void>();
   let looks = 0;
-  const store = withSessions(memory, {
+  const store = withSessionCalls(memory, {
     saveSessionFilters: async (...call) => {
       const outcome = await memory.sessions.saveSessionFilters(...call);
       await gate.promise;
@@ -285,7 +285,7 @@ it("reads the store at most once, not once per share, when another client comes 
   const memory = createMemoryStore();
   const reads = { listReturned: 0, findReturning: 0 };
   engine = await TestEngine.start({
-    store: withSessions(memory, {
+    store: withSessionCalls(memory, {
       listReturned: (id, page) => {
         reads.listReturned += 1;
         return memory.shares.listReturned(id, page);
@@ -313,7 +313,7 @@ it("reads the events of a member that leaves page by page, each page from where 
   const memory = createMemoryStore();
   const pages: (readonly [after: number, found: number])[] = [];
   engine = await TestEngine.start({
-    store: withSessions(memory, {
+    store: withSessionCalls(memory, {
       listReturned: async (id, page) => {
         const places = await memory.shares.listReturned(id, page);
         pages.push([page.after, places.length]);
@@ -344,7 +344,7 @@ it("without other nodes, looks for returned events at most once a minute, but so
     if (isBroken) throw new Error("the store fails");
     return memory.shares.findReturning(ids);
   };
-  engine = await TestEngine.start({ store: withSessions(memory, { findReturning }) });
+  engine = await TestEngine.start({ store: withSessionCalls(memory, { findReturning }) });
   await engine.broker.open({ topic: "a", groupId: undefined });
   const [first, second] = await attachBoth();
   await publishMany("a", 2);
@@ -384,7 +384,7 @@ it("delivers a member's events to another member soon after an attach that took 
     if (isCut) throw new Error("the connection broke after the commit");
     return claimed;
   };
-  engine = await TestEngine.start({ store: withSessions(memory, { claimSession }) });
+  engine = await TestEngine.start({ store: withSessionCalls(memory, { claimSession }) });
   await engine.broker.open({ topic: "a", groupId: undefined });
   const [, second] = await attachBoth();
   await publishMany("a", 2);

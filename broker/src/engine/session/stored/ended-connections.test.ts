@@ -8,7 +8,7 @@ import type { SessionStore } from "../../../ports/session-store.ts";
 import { createMemoryStore } from "../../../store/memory/memory-store.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestEngine } from "../../testing/test-engine.ts";
-import { withSessions } from "../../testing/with-sessions.ts";
+import { withSessionCalls } from "../../testing/with-session-calls.ts";
 
 const count = 100;
 const keys = Array.from(
@@ -29,7 +29,7 @@ it.each(protocols)(
       return memory.sessions.detachSession(...call);
     };
     const engine = await TestEngine.start({
-      store: withSessions(memory, { detachSession }),
+      store: withSessionCalls(memory, { detachSession }),
     });
     await engine.broker.open({ topic: "a", groupId: undefined });
     const peers = await Promise.all(keys.map((key) => connect(engine, protocol, key)));
@@ -76,7 +76,7 @@ it.each([
   const memory = createMemoryStore();
   const calls: string[] = [];
   const gate = createDeferred<void>();
-  const sessions = withSessions(memory, {
+  const sessions = withSessionCalls(memory, {
     removeSession: async (...call) => {
       await gate.promise;
       if (written === "detach") throw new BrokerError("storeUnreachable");
@@ -122,7 +122,7 @@ it.each<[what: string, expiryMs: number, counts: readonly number[]]>([
   };
   const warnings: unknown[] = [];
   const engine = await TestEngine.start({
-    store: withSessions(memory, { detachSession }),
+    store: withSessionCalls(memory, { detachSession }),
     logger: { ...silentLogger, warn: (__, fields) => void warnings.push(fields?.["count"]) },
   });
   const { attachment } = await connect(engine, "MQTT", "c");

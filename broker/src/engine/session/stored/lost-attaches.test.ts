@@ -3,7 +3,7 @@ import { createMemoryStore } from "../../../store/memory/memory-store.ts";
 import type { Attachment, WillRequest } from "../../broker.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestEngine } from "../../testing/test-engine.ts";
-import { withSessions } from "../../testing/with-sessions.ts";
+import { withSessionCalls } from "../../testing/with-session-calls.ts";
 
 const memory = createMemoryStore();
 /** Whether the store carries out a claim but its answer is lost. */
@@ -13,7 +13,7 @@ afterEach(() => engine.stop());
 
 async function start(): Promise<void> {
   losesClaims = false;
-  const store = withSessions(memory, {
+  const store = withSessionCalls(memory, {
     claimSession: async (claim) => {
       const claimed = await memory.sessions.claimSession(claim);
       if (losesClaims) throw new Error("the answer is lost");

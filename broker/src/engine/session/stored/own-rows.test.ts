@@ -4,7 +4,7 @@ import { createMemoryStore } from "../../../store/memory/memory-store.ts";
 import type { Attachment, WillRequest } from "../../broker.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestEngine } from "../../testing/test-engine.ts";
-import { withSessions } from "../../testing/with-sessions.ts";
+import { withSessionCalls } from "../../testing/with-session-calls.ts";
 
 let memory: ReturnType<typeof createMemoryStore>;
 let engine: TestEngine;
@@ -14,7 +14,7 @@ let onRemoved: () => void;
 beforeEach(async () => {
   onRemoved = () => {};
   memory = createMemoryStore();
-  const store = withSessions(memory, {
+  const store = withSessionCalls(memory, {
     removeSessionFilter: async (id) => {
       const isRemoved = await memory.sessions.removeSessionFilter(id);
       onRemoved();

@@ -3,7 +3,7 @@ import { createDeferred } from "../../../lib/deferred.ts";
 import { createMemoryStore } from "../../../store/memory/memory-store.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestEngine } from "../../testing/test-engine.ts";
-import { withSessions } from "../../testing/with-sessions.ts";
+import { withSessionCalls } from "../../testing/with-session-calls.ts";
 import { storeTurnsMax } from "./store-turns.ts";
 
 const request = {
@@ -19,7 +19,7 @@ it.each([
   ["rolled-back", "the index rolls back"],
   ["taken", "another session takes the name at the same moment"],
 ] as const)("says why no try of a claim gave a session, if the store answers '%s'", async (status, reason) => {
-  const store = withSessions(createMemoryStore(), { claimSession: async () => ({ status }) });
+  const store = withSessionCalls(createMemoryStore(), { claimSession: async () => ({ status }) });
   const engine = await TestEngine.start({ store });
   const attached = engine.broker.attach({ ...request, expiryMs: 60_000, onConnected: () => {} }, new RecordingPeer());
   const [error] = await Promise.all([attached.catch((thrown: unknown) => thrown), engine.clock.settle()]);
@@ -36,7 +36,7 @@ it("gives sessions to the newest of many waiting clients first, since the oldest
     await gate.promise;
     return memory.sessions.claimSession(claim);
   };
-  const engine = await TestEngine.start({ store: withSessions(memory, { claimSession }) });
+  const engine = await TestEngine.start({ store: withSessionCalls(memory, { claimSession }) });
   const keys = Array.from({ length: storeTurnsMax + 3 }, (_, index) => String(index));
   const attached = keys.map((key) =>
     engine.broker.attach({ ...request, key, expiryMs: 60_000, onConnected: () => {} }, new RecordingPeer()),

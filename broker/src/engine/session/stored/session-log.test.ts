@@ -9,7 +9,7 @@ import type { Attachment, WillRequest } from "../../broker.ts";
 import { defaultEngineLimits } from "../../limits.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestEngine } from "../../testing/test-engine.ts";
-import { withSessions } from "../../testing/with-sessions.ts";
+import { withSessionCalls } from "../../testing/with-session-calls.ts";
 import type { Connected } from "../connected.ts";
 import type { Session } from "../session.ts";
 import { LaterReads } from "./later-reads.ts";
@@ -50,7 +50,7 @@ it("logs fewer than 50 lines while the store cannot write the ends of 100 connec
     if (isAway) throw new BrokerError("storeUnreachable");
     return memory.sessions.detachSession(...given);
   };
-  const engine = await TestEngine.start({ logger, store: withSessions(memory, { detachSession }) });
+  const engine = await TestEngine.start({ logger, store: withSessionCalls(memory, { detachSession }) });
   const attachments = await attach(engine, 60_000);
   isAway = true;
   for (const attachment of attachments) attachment.detach({ expiryMs: 60_000, isRegular: true });
@@ -87,7 +87,7 @@ it("logs fewer than 50 lines while the store cannot read 100 sessions", async ()
     signal: stopping,
     isShared: true,
     nodeId: () => undefined,
-    store: withSessions(createMemoryStore(), {
+    store: withSessionCalls(createMemoryStore(), {
       findSession: () => Promise.reject(new BrokerError("storeUnreachable")),
     }),
     find: () => ({ name: "", group: { id: "1" } }) as Connected, // Nothing else of it is read before the store answers.

@@ -8,7 +8,7 @@ import { createMemoryStore } from "../../../store/memory/memory-store.ts";
 import type { Attachment, AttachRequest, WillRequest } from "../../broker.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestEngine } from "../../testing/test-engine.ts";
-import { withSessions } from "../../testing/with-sessions.ts";
+import { withSessionCalls } from "../../testing/with-session-calls.ts";
 
 const request: AttachRequest = {
   groupId: defaultGroupId,
@@ -247,7 +247,7 @@ it("drops damaged sessions that are due, and ends the other due sessions after t
   const memory = createMemoryStore();
   const damaged = new Set<SessionId>();
   const findSession = async (id: SessionId) => (damaged.has(id) ? undefined : memory.sessions.findSession(id));
-  const engine = await TestEngine.start({ store: withSessions(memory, { findSession }) });
+  const engine = await TestEngine.start({ store: withSessionCalls(memory, { findSession }) });
   const expiryMs = 20_000;
   for (let count = 0; count < 150; count += 1) {
     const attached = engine.broker.attach({ ...request, expiryMs, key: String(count) }, new RecordingPeer());

@@ -3,7 +3,7 @@ import { defaultGroupId } from "../../../domain/group-id.ts";
 import { createDeferred } from "../../../lib/deferred.ts";
 import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
 import { createMemoryStore } from "../../../store/memory/memory-store.ts";
-import { withSessions } from "../../testing/with-sessions.ts";
+import { withSessionCalls } from "../../testing/with-session-calls.ts";
 import { SessionTimes } from "./session-times.ts";
 
 it("loses no time when it is advanced more often than once a millisecond", async () => {
@@ -22,7 +22,7 @@ class Keeper {
   #answering = createDeferred<void>();
   keeps = true;
   readonly times = new SessionTimes({
-    store: withSessions(this.#memory, {
+    store: withSessionCalls(this.#memory, {
       advanceSessionTime: async (...call) => {
         await this.#answering.promise;
         return this.#memory.sessions.advanceSessionTime(...call);

@@ -14,7 +14,7 @@ import { asCaller, type CalledBroker } from "../../testing/as-caller.ts";
 import { publish } from "../../testing/publish.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { RecordingSink } from "../../testing/recording-sink.ts";
-import { withSessions } from "../../testing/with-sessions.ts";
+import { withSessionCalls } from "../../testing/with-session-calls.ts";
 
 const clock = new VirtualClock();
 const memory = createMemoryStore();
@@ -48,7 +48,7 @@ it("delivers QoS 2 of one group while a rollback of another group locks the sess
     ledgers: ["1", "2"].map((id) =>
       createMemoryLedger({ groupId: parseGroupId(id), chain: new MemoryChain({ clock }), isFinal: true }),
     ),
-    store: withSessions(memory, { saveSessions }),
+    store: withSessionCalls(memory, { saveSessions }),
     sink: new RecordingSink(),
     clock,
     randomness: {

@@ -7,7 +7,7 @@ import type { Attachment } from "../../broker.ts";
 import { createLaterReads, sessionOf } from "../../testing/later-reads.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestEngine } from "../../testing/test-engine.ts";
-import { withSessions } from "../../testing/with-sessions.ts";
+import { withSessionCalls } from "../../testing/with-session-calls.ts";
 
 const count = 30;
 const runningMax = 5;
@@ -74,7 +74,7 @@ it.each(flows)("makes at most five calls of the store at once for 30 sessions th
     await gauge?.pass();
     return call(...given);
   };
-  const engine = await TestEngine.start({ store: withSessions(memory, { [name]: counted }) });
+  const engine = await TestEngine.start({ store: withSessionCalls(memory, { [name]: counted }) });
   const attachments = await attachAll(engine);
   gauge = new Gauge(engine.clock);
   act(engine, attachments);
