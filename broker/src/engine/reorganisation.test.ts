@@ -180,17 +180,27 @@ it("rolls nothing back if the final blocks of the chain end before the index doe
   expect(engine.sink.sequencesOf(id)).toEqual([1, 2, 3, 4]);
 });
 
-it("rolls nothing back if the chain, with blocks that are not final, ends before the index does", async () => {
+it.each([
+  ["keeps an index that is ahead of the chain and of blocks that are not final", { cutTo: 6, sealed: 0, kept: 7 }],
+  [
+    "keeps an index if the chain is shorter and has replaced only blocks that are not final",
+    { cutTo: 4, sealed: 2, kept: 7 },
+  ],
+  ["rolls back at start if the chain is shorter and has replaced final blocks", { cutTo: 2, sealed: 4, kept: 2 }],
+])("%s", async (_, { cutTo, sealed, kept }) => {
   engine = await TestEngine.start({ confirmations: 2 });
-  for (let count = 0; count < 6; count += 1) {
+  for (let count = 0; count < 9; count += 1) {
     engine.chain.sealEmpty();
     await engine.clock.settle();
   }
-  const [{ indexedBlock } = {}] = engine.broker.health();
+  expect(engine.broker.health()).toMatchObject([{ indexedBlock: 7 }]);
   await engine.rebuild();
-  engine.chain.cutBack((indexedBlock ?? 0) - 1);
+  engine.chain.cutBack(cutTo);
+  for (let count = 0; count < sealed; count += 1) engine.chain.sealEmpty();
   await engine.broker.start();
-  expect(engine.broker.health()).toMatchObject([{ ready: true, indexedBlock }]);
+  const { items } = await engine.broker.operator.listGroups(testCaller, { after: undefined, limit: 1 });
+  expect(items).toMatchObject([{ rollBackHistory: kept === 7 ? [] : [{ fromBlock: 7, toBlock: kept }] }]);
+  expect(engine.broker.health()).toMatchObject([{ ready: true }]);
 });
 
 it("a group whose index shares no block with the chain is not ready", async () => {

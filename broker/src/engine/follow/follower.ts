@@ -43,7 +43,7 @@ export class Follower {
   }
 
   /**
-   * Begins at `head`, the newest indexed block; undefined for an empty index. Rolls back blocks that the chain removed while no node followed. If the
+   * Begins at `head`, the newest indexed block; undefined for an empty index. Rolls back blocks that final blocks replaced while no node followed. If the
    * chain is only shorter than the index, keeps the index: {@link follow} then waits for the chain.
    * @throws Error if the chain has no block that the index can roll back to, or if the chain `isFinal` and differs at all; errors of ledger and store.
    */
@@ -120,13 +120,17 @@ export class Follower {
     return false;
   }
 
-  /** Whether the chain has another block in place of the first indexed one after `ancestor`. A chain that has none there is only shorter than the index. */
+  /**
+   * Whether the chain has another final block in place of the first indexed one after `ancestor`. If not, the chain is only shorter than the index, or the
+   * branch of a chain node that lags: {@link follow} finds out.
+   */
   async #isReplacedAfter(ancestor: BlockRef, signal: AbortSignal): Promise<boolean> {
     const { ledger, store } = this.#parts;
     const blocks = await store.listBlocks(ledger.groupId, { atMost: reorganisationBlocksMax + 2 });
     const next = blocks.findLast(({ number }) => number > ancestor.number);
-    const hash = next && (await ledger.findBlockHash(next.number, signal));
-    return hash !== undefined && hash !== next?.hash;
+    if (next === undefined || next.number > (await ledger.finalBlockNumber(signal))) return false;
+    const hash = await ledger.findBlockHash(next.number, signal);
+    return hash !== undefined && hash !== next.hash;
   }
 
   async #findAncestor(
