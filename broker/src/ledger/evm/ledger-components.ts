@@ -113,7 +113,8 @@ function createWriting(base: LedgerBase, settled: Settled, reading: ReadComponen
   const { rpc, options, signer, room } = base;
   const { address } = settled;
   const { heads, tracker, guard } = reading;
-  const newest = (): number => heads.latest.number;
+  const { topicWriters, writers: accounts = [], memory = noMemory, clock, logger } = options;
+  const newest = async (): Promise<number> => Math.max(heads.latest.number, (await memory.findIndexedBlock?.()) ?? 0);
   const registry = new Registry(rpc, { address, from: signer.address, newest, onMissing: () => guard.onMissing() });
   const ownNonce = findOwnNonce(address, signer.address);
   const sender = new TransactionSender({
@@ -134,7 +135,6 @@ function createWriting(base: LedgerBase, settled: Settled, reading: ReadComponen
     isKept: (nonce) => nonce === ownNonce,
   });
   const transactions = new RegistryTransactions({ registry: address, sender, room });
-  const { topicWriters, writers: accounts = [], memory = noMemory, clock, logger } = options;
   const own = { rpc, registry, account: signer.address, accounts, memory, clock, logger, heads, tracker, transactions };
   const writers = topicWriters === "own" ? new OwnWriters(own) : undefined;
   const opener = new TopicOpener({ registry, clock, room, transactions, writers });

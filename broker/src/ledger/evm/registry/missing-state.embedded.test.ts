@@ -1,9 +1,11 @@
 import { startEmbeddedChain } from "@stele/chain";
 import { Signer, toQuantity } from "@stele/eth/node";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { parseTopicName } from "../../../domain/topic-name.ts";
+import type { EvmLedgerOptions } from "../evm-ledger-options.ts";
 import { createEvmHarness, testKey } from "../testing/evm-harness.ts";
 import { InterceptedProvider, passAll } from "../testing/intercepted-provider.ts";
+import { noMemory } from "./settle-registry.ts";
 
 const unaborted = new AbortController().signal;
 
@@ -40,24 +42,59 @@ test.each(["header not found", "missing trie node 1234"])(
   },
 );
 
-test("a close fails with 200205, not 100101, while a chain node that lags behind the topic's opening answers", async () => {
-  const genesisAccounts = [new Signer(testKey("lagging state")).address];
+/** A ledger on a chain of its own, and a function after which its chain node answers calls as of the newest block of that time, and refuses later ones. */
+async function startLedger(name: string, options: Partial<EvmLedgerOptions> = {}) {
+  const genesisAccounts = [new Signer(testKey(name)).address];
   const chain = await startEmbeddedChain({ file: ":memory:", chainId: 1337, genesisAccounts });
   const provider = new InterceptedProvider(chain);
-  const ledger = createEvmHarness(provider, "lagging state").createLedger();
+  const ledger = createEvmHarness(provider, name).createLedger(options);
   await ledger.start();
-  const before = toQuantity(await ledger.finalBlockNumber(unaborted));
-  const topic = parseTopicName("lagging/state");
-  await ledger.openTopic(topic, unaborted);
-  provider.current = async ({ method, params = [] }, pass) => {
-    if (method !== "eth_call") return pass();
-    if (params[1] === "latest") return chain.request({ method, params: [params[0], before] });
-    throw Object.assign(new Error("header not found"), { code: -32_000 });
+  onTestFinished(async () => {
+    await ledger.stop();
+    await chain.stop();
+  });
+  const rememberBlock = async (): Promise<() => void> => {
+    const block = toQuantity(await ledger.finalBlockNumber(unaborted));
+    return () => {
+      provider.current = async ({ method, params = [] }, pass) => {
+        if (method !== "eth_call") return pass();
+        if (params[1] === "latest") return chain.request({ method, params: [params[0], block] });
+        throw Object.assign(new Error("header not found"), { code: -32_000 });
+      };
+    };
   };
-  await expect(ledger.closeTopic(topic, unaborted)).rejects.toMatchObject({ code: 200205 });
-  expect(await ledger.findWriters(topic, unaborted).catch(({ code }: { readonly code: unknown }) => code)).toBe(200205);
-  provider.current = passAll;
+  return { ledger, rememberBlock, catchUp: () => (provider.current = passAll) };
+}
+
+const isBehind = { code: 200205 };
+
+test("a close and a look-up of the writers fail with 200205 while a chain node lags behind the topic's opening", async () => {
+  const { ledger, rememberBlock, catchUp } = await startLedger("lagging state");
+  const topic = parseTopicName("lagging/state");
+  const lag = await rememberBlock();
+  await ledger.openTopic(topic, unaborted);
+  lag();
+  await expect(ledger.closeTopic(topic, unaborted)).rejects.toMatchObject(isBehind);
+  await expect(ledger.findWriters(topic, unaborted)).rejects.toMatchObject(isBehind);
+  catchUp();
   await ledger.closeTopic(topic, unaborted);
-  await ledger.stop();
-  await chain.stop();
+});
+
+test("a close fails with 200205 while a chain node lags behind the topic's reopening", async () => {
+  const { ledger, rememberBlock, catchUp } = await startLedger("lagging reopening");
+  const topic = parseTopicName("lagging/reopening");
+  await ledger.openTopic(topic, unaborted);
+  const { blockNumber } = await ledger.closeTopic(topic, unaborted);
+  const lag = await rememberBlock();
+  await ledger.openTopic(topic, unaborted);
+  lag();
+  await expect(ledger.closeTopic(topic, unaborted)).rejects.toMatchObject(isBehind);
+  catchUp();
+  expect((await ledger.closeTopic(topic, unaborted)).blockNumber).toBe(blockNumber + 2);
+});
+
+test("a close fails with 200205 while a chain node lags behind the index, which another broker made", async () => {
+  const memory = { ...noMemory, findIndexedBlock: async () => 100 };
+  const { ledger } = await startLedger("lagging index", { memory });
+  await expect(ledger.closeTopic(parseTopicName("a"), unaborted)).rejects.toMatchObject(isBehind);
 });

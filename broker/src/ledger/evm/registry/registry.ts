@@ -12,8 +12,8 @@ export type TopicStatus = "never-opened" | "open" | "closed" | "others-only";
 export interface RegistryOptions {
   readonly address: Address;
   readonly from: Address;
-  /** The newest known block. */
-  readonly newest: () => number;
+  /** The newest block that this broker, or another one with the same store, knows. */
+  readonly newest: () => Promise<number>;
   /** The error if there is no code at the address. */
   readonly onMissing: () => Error;
 }
@@ -50,11 +50,8 @@ export class Registry {
     const { closed, createdAt } = await this.#stateOf(topic);
     if (createdAt === 0n) return "never-opened";
     if (closed) return "closed";
-    const ask = { abi: topicRegistryAbi, functionName: "isWriter" } as const;
-    const data = encodeFunctionData({ ...ask, args: [topic, from] });
-    const view = async (tag: Tag): Promise<boolean> =>
-      decodeFunctionResult({ ...ask, data: await this.#call(data, tag) });
-    return (await this.#affirm(view, Boolean)) ? "open" : "others-only";
+    const data = encodeFunctionData({ abi: topicRegistryAbi, functionName: "isWriter", args: [topic, from] });
+    return (await this.#isTrue(data)) ? "open" : "others-only";
   }
 
   /** Who may write to a topic; undefined if it was never opened. */
@@ -68,18 +65,15 @@ export class Registry {
   }
 
   async isMember(writers: number, account: Address): Promise<boolean> {
-    const ask = { abi: topicRegistryAbi, functionName: "isMember" } as const;
-    const data = encodeFunctionData({ ...ask, args: [writers, account] });
-    const view = async (tag: Tag): Promise<boolean> =>
-      decodeFunctionResult({ ...ask, data: await this.#call(data, tag) });
-    return this.#affirm(view, Boolean);
+    const args = [writers, account] as const;
+    return this.#isTrue(encodeFunctionData({ abi: topicRegistryAbi, functionName: "isMember", args }));
   }
 
   /** The account that created the set of this number; the zero address if there is no such set or no registry. */
   async ownerOf(writers: number): Promise<Address> {
     const slot = toQuantity(ownersStart + BigInt(writers));
     const word = (tag: Tag): Promise<Hex> => this.#rpc.storage(this.address, slot, tag);
-    const owner = await this.#affirm(word, (one) => !/^0x0*$/.test(one));
+    const owner = await this.#askAgainIfNo(word, isNonzero);
     return `0x${owner.slice(2).padStart(40, "0").slice(-40)}`;
   }
 
@@ -91,13 +85,17 @@ export class Registry {
   async #stateOf(topic: Address) {
     const ask = { abi: topicRegistryAbi, functionName: "stateOf" } as const;
     const data = encodeFunctionData({ ...ask, args: [topic] });
-    const view = async (tag: Tag) => decodeFunctionResult({ ...ask, data: await this.#call(data, tag) });
-    return this.#affirm(view, ({ createdAt }) => createdAt !== 0n);
+    const state = async (tag: Tag) => decodeFunctionResult({ ...ask, data: await this.#call(data, tag) });
+    return this.#askAgainIfNo(state, ({ createdAt, closed }) => createdAt !== 0n && !closed);
   }
 
-  async #affirm<T>(view: (tag: Tag) => Promise<T>, isYes: (answer: T) => boolean): Promise<T> {
-    const answer = await view("latest");
-    return isYes(answer) ? answer : view(this.#options.newest());
+  async #isTrue(data: Hex): Promise<boolean> {
+    return isNonzero(await this.#askAgainIfNo((tag) => this.#call(data, tag), isNonzero));
+  }
+
+  async #askAgainIfNo<T>(ask: (tag: Tag) => Promise<T>, isYes: (answer: T) => boolean): Promise<T> {
+    const answer = await ask("latest");
+    return isYes(answer) ? answer : ask(await this.#options.newest());
   }
 
   /** As of the block of `tag`. */
@@ -124,4 +122,8 @@ export function createWritersCalldata(accounts: readonly Address[]): Buffer {
 export function addWriterCalldata(writers: number, account: Address): Buffer {
   const args = [writers, account, true] as const;
   return fromHex(encodeFunctionData({ abi: topicRegistryAbi, functionName: "setWriter", args }));
+}
+
+function isNonzero(word: Hex): boolean {
+  return !/^0x0*$/.test(word);
 }
