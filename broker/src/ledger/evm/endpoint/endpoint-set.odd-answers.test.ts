@@ -96,11 +96,18 @@ it("asks another endpoint for logs if the first one answers everything except re
   await set.close();
 });
 
+function refuse(node: FakeNode, { refused, message }: { readonly refused: string; readonly message: string }): void {
+  node.answer = ({ id, method }) =>
+    method === refused ? { id, error: { code: 4444, message } } : { id, result: node.chain.answer(method) };
+}
+
 it.each([
   "eth_getLogs",
   "eth_getBlockByNumber",
   "eth_getTransactionReceipt",
   "eth_call",
+  "eth_estimateGas",
+  "eth_getBalance",
   "eth_getCode",
   "eth_getStorageAt",
 ])("asks another endpoint if the first one refuses %s, and reports the first refusal if all do", async (refused) => {
@@ -108,16 +115,29 @@ it.each([
   await using second = await FakeNode.start();
   const set = createSet([first, second]);
   await untilAnsweredBy(first, set);
-  const refuse = (node: FakeNode, message: string): void => {
-    node.answer = ({ id, method }) =>
-      method === refused ? { id, error: { code: 4444, message } } : { id, result: node.chain.answer(method) };
-  };
-  refuse(first, "pruned history unavailable");
+  refuse(first, { refused, message: "pruned history unavailable" });
   const ask = async (): Promise<unknown> => set.request({ method: refused });
   expect(await ask()).toEqual(second.chain.answer(refused));
-  refuse(second, "history expired");
+  refuse(second, { refused, message: "history expired" });
   await expect(ask()).rejects.toThrow("pruned history unavailable");
   expect(set.failure()).toBeUndefined();
+  await set.close();
+});
+
+it.each([
+  ["eth_call", "execution reverted"],
+  ["eth_estimateGas", "insufficient funds for gas * price + value"],
+])("reports the chain's error for %s, '%s', without asking another endpoint", async (refused, message) => {
+  await using first = await FakeNode.start();
+  await using second = await FakeNode.start();
+  const set = createSet([first, second]);
+  await untilAnsweredBy(first, set);
+  refuse(first, { refused, message });
+  await expect(set.request({ method: refused })).rejects.toThrow(message);
+  expect(second.count(refused)).toBe(0);
+  refuse(first, { refused, message: "missing trie node" });
+  refuse(second, { refused, message });
+  await expect(set.request({ method: refused })).rejects.toThrow(message);
   await set.close();
 });
 

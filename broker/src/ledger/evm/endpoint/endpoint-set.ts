@@ -3,7 +3,7 @@ import type { Clock } from "../../../ports/clock.ts";
 import type { Outage } from "../../../ports/ledger.ts";
 import { findCount } from "./answer.ts";
 import { type ChainIdentity, type EvmProvider, Rpc } from "./rpc.ts";
-import { isFullPool, toFailureOf, toRpcFailure, toUnreached } from "./rpc-failure.ts";
+import { isFullPool, isOfChain, toFailureOf, toRpcFailure, toUnreached } from "./rpc-failure.ts";
 import { isLogList } from "./rpc-log.ts";
 import { type ExpectedChain, findDifference, readIdentity } from "./check-chain.ts";
 import type { RpcCall } from "./connection.ts";
@@ -11,7 +11,7 @@ import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
 import { HeadSubscription } from "./head-subscription.ts";
 import { Endpoint } from "./endpoint.ts";
 import { createConnection } from "./create-connection.ts";
-import { readMethods } from "./read-methods.ts";
+import { methodsForNext } from "./methods-for-next.ts";
 
 /** Pause between two health checks of all endpoints, in milliseconds. */
 const patrolMs = 5_000;
@@ -128,7 +128,8 @@ export class EndpointSet implements EvmProvider {
         const isDoubtful =
           method === sendMethod && isMaybeDone(failures) && toRpcFailure(error).kind !== "already-known";
         if (isForNext(error)) failures.set(endpoint, error);
-        else if (error instanceof RpcAnswerError && readMethods.has(method)) refusals.push(error);
+        else if (error instanceof RpcAnswerError && methodsForNext.has(method) && !isOfChain(error))
+          refusals.push(error);
         else throw isDoubtful ? this.#summarise(failures) : error;
       }
     }
