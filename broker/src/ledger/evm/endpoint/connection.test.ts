@@ -155,7 +155,7 @@ describe("http", () => {
     });
   });
 
-  it("reads a JSON-RPC error from an HTTP 400, 403 or 500, but not from a 401, 402 or 503, which a gateway sends", async () => {
+  it("reads a JSON-RPC error from an HTTP 400, 403 or 500, but only its words from a 401, 402 or 503, which a gateway sends", async () => {
     await using node = await FakeNode.start();
     const connection = connect(node.url());
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, error: { code: -32000, message: "nonce too low" } });
@@ -163,11 +163,14 @@ describe("http", () => {
       node.exchange = (_, response) => response.writeHead(status).end(body);
       expect(await failureOf(connection.request(call))).toMatchObject({ code: -32000, message: "nonce too low" });
     }
-    node.exchange = (_, response) => response.writeHead(503).end(body);
-    expect(await failureOf(connection.request(call))).toMatchObject({ reach: "unknown" });
-    for (const status of [401, 402]) {
+    for (const [status, reach] of [
+      [401, "unreached"],
+      [402, "unreached"],
+      [503, "unknown"],
+    ] as const) {
       node.exchange = (_, response) => response.writeHead(status).end(body);
-      expect(await failureOf(connection.request(call))).toMatchObject({ reach: "unreached" });
+      const message = saying(`answered HTTP ${status}: nonce too low`);
+      expect(await failureOf(connection.request(call))).toMatchObject({ reach, message });
     }
   });
 

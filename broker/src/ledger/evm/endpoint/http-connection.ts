@@ -17,6 +17,7 @@ import {
 } from "./answer.ts";
 import type { Connection, ConnectionOptions, RpcCall } from "./connection.ts";
 import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
+import { toRpcFailure } from "./rpc-failure.ts";
 
 /** Upper bound on the HTTP connections to one endpoint; further requests wait for a free one, within their timeout. */
 const connectionsMax = 64;
@@ -35,7 +36,10 @@ interface Message extends RpcCall {
 const singlesMs = 600_000;
 /** Statuses with which endpoints refuse batches. 500 is not one of them, since it may have any cause. */
 const batchRefusals: ReadonlySet<number> = new Set([400, 405, 413, 415, 422, 501]);
-/** Statuses of load balancers, and of gateways that refuse a key, a payment or a rate. Their bodies sometimes look like a chain node's answer. */
+/**
+ * Statuses of load balancers, and of gateways that refuse a key, a payment or a rate. Their bodies sometimes look like a chain node's answer. 403 is not one of
+ * them, since gateways also refuse single methods with it.
+ */
 const gatewayStatuses: ReadonlySet<number> = new Set([401, 402, 429, 502, 503, 504]);
 /** Error codes with which endpoints refuse batches: parse error and invalid request (JSON-RPC 2.0, section 5.1). */
 const batchRefusalCodes: ReadonlySet<number> = new Set([-32700, -32600]);
@@ -177,15 +181,18 @@ export class HttpConnection implements Connection {
 
   #read({ statusCode, headers }: Dispatcher.ResponseData, text: string, method?: string): unknown {
     if (statusCode === 200) return readAnswer(parseObject(text), this.#address, method);
-    if (!gatewayStatuses.has(statusCode)) {
-      const answer = parseObject(text);
-      const error = answer === undefined ? undefined : findError(answer, this.#address, method);
-      if (error !== undefined) throw error;
-    }
+    const answer = parseObject(text);
+    const error = answer === undefined ? undefined : findError(answer, this.#address, method);
+    if (error !== undefined && !gatewayStatuses.has(statusCode)) throw error;
     const header = headers["retry-after"];
     const retryAfterMs = parseRetryAfter(typeof header === "string" ? header : undefined, this.#clock.now());
     const isOverLimit = statusCode === 429;
-    throw this.#failure(`answered HTTP ${statusCode}`, { reach: reachOf(statusCode), retryAfterMs, isOverLimit });
+    const reason = error === undefined ? "" : `: ${toRpcFailure(error).message}`;
+    throw this.#failure(`answered HTTP ${statusCode}${reason}`, {
+      reach: reachOf(statusCode),
+      retryAfterMs,
+      isOverLimit,
+    });
   }
 
   #toFailure(error: unknown, signal: AbortSignal): unknown {
