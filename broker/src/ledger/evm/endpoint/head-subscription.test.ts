@@ -89,6 +89,28 @@ test("asks an endpoint once while its answer is awaited, even if the subscriber 
   expect(subscription.isAttached).toBe(true);
 });
 
+test.each([
+  ["grants", () => "0x1"],
+  ["refuses", () => Promise.reject(new RpcAnswerError("method not found", { code: -32_601 }))],
+])(
+  "reports no head twice and logs nothing if an endpoint %s the subscription after another came into use",
+  async (_, late) => {
+    const answer = createDeferred<void>();
+    const { subscription, endpoints, state } = createSubscription(async (endpoint) =>
+      endpoint === endpoints[0] ? answer.promise.then(late) : "0x2",
+    );
+    const heads: unknown[] = [];
+    const started = subscription.start((head) => heads.push(head));
+    state.current = endpoints[1];
+    await subscription.onMoved();
+    answer.resolve();
+    await started;
+    await subscription.refresh();
+    expect(heads).toEqual([block(5)]);
+    expect(state.lines).toBe(0);
+  },
+);
+
 test("asks nothing for a subscriber that has ended", async () => {
   const { subscription, endpoints, state } = createSubscription(async () => "0x1");
   const end = await subscription.start(() => {});

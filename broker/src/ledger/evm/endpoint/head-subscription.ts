@@ -87,11 +87,13 @@ export class HeadSubscription {
     this.#asked.add(endpoint);
     try {
       this.#ids.set(endpoint, await ask(endpoint, { method, params: ["newHeads"] }));
+      if (endpoint !== current()) return;
       this.#head = -1;
       this.#refused.done();
     } catch (error) {
       const fields = { endpoint: endpoint.name };
-      if (error instanceof RpcAnswerError || endpoint.isLate(method)) this.#refused.failed(error, fields);
+      const isRefused = error instanceof RpcAnswerError || endpoint.isLate(method);
+      if (isRefused && endpoint === current()) this.#refused.failed(error, fields);
       else logger.debug("chain subscription not renewed", { ...fields, error });
     } finally {
       this.#asked.delete(endpoint);
