@@ -125,8 +125,9 @@ function warnOfUsers(root: string, logger: Logger): void {
 }
 
 function takeLock(root: string): InstanceType<typeof DatabaseSync> {
+  const file = resolve(root, "lock");
   try {
-    const lock = new DatabaseSync(resolve(root, "lock"));
+    const lock = new DatabaseSync(file);
     lock.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
     return lock;
   } catch (cause) {
@@ -138,10 +139,8 @@ function takeLock(root: string): InstanceType<typeof DatabaseSync> {
       );
     }
     throw new DataFolderError(
-      `The data folder ${root} cannot be locked: ${message}. Check its permissions and the disk's free space.`,
-      {
-        cause,
-      },
+      `The data folder cannot be locked by ${file}: ${message}. Check the folder's name and permissions, and the disk's free space.`,
+      { cause },
     );
   }
 }
