@@ -1,5 +1,4 @@
 import { isRestored } from "../backup/restored.ts";
-import { environmentName } from "../config/setting.ts";
 import type { Config } from "../config/settings.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { DataFolder } from "../lib/system/data-folder.ts";
@@ -18,10 +17,8 @@ interface CopyParts {
   readonly isRestored?: boolean | undefined;
 }
 
-/** Pauses the deliveries of a restored folder: its broker calls no receiver until an operator allows it. Logs a warning if they are paused, and why. */
+/** Pauses the deliveries of a restored folder: its broker calls no receiver until an operator allows it. */
 export function pauseCopy(config: Config, { folder, logger, isRestored: isCopy }: CopyParts): CopySettings {
-  if (config.deliveries === "paused")
-    logger.warn("deliveries paused: no callback is attempted", { setting: environmentName("deliveries") });
   if (isCopy !== undefined) return { config, isCopy };
   if (!isRestored(folder.path("."))) return { config, isCopy: false };
   const remedy = "inspect it; `stele activate` lets it deliver from its next start on";

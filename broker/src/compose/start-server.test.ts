@@ -97,10 +97,10 @@ it("a broker fails, and names the remedy, when the file of keys is damaged while
   server = undefined;
 });
 
-it("a broker pauses deliveries if its data folder is a restored copy when it has locked the folder", async () => {
+it("a broker pauses deliveries if a restore to its data folder ends after the start has begun", async () => {
   const starting = start([{ id: "1", endpoints: "embedded" }]);
   mkdirSync(join(folder, "data"));
-  writeFileSync(join(folder, "data", "restored.json"), "{}"); // A restore ends before the start locks the folder.
+  writeFileSync(join(folder, "data", "restored.json"), "{}");
   const { url, config } = await starting;
   expect(config.deliveries).toBe("paused");
   const health = await (await fetch(`${url}/health/ready`)).json();

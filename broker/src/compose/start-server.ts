@@ -25,6 +25,7 @@ import {
   listensOnLoopbackOnly,
 } from "../config/derived.ts";
 import type { Secrets } from "../config/load-config.ts";
+import { environmentName } from "../config/setting.ts";
 import type { Config } from "../config/settings.ts";
 import { parseGroupId } from "../domain/group-id.ts";
 import type { GroupHealth } from "../engine/broker.ts";
@@ -140,6 +141,7 @@ async function start(given: Config, context: StartContext): Promise<RunningServe
   checkCertificates(given, logger);
   await checkPlaces(placesOf(given));
   const engine = await startEngine(given, context);
+  warnIfPaused(given, logger);
   const { config, broker, chain, metrics, folder } = engine;
   const closeDeadlineMs = config.shutdownDeadlineMs - leavingMs(config);
   let addresses: readonly ListenerAddress[] = [];
@@ -170,6 +172,12 @@ async function start(given: Config, context: StartContext): Promise<RunningServe
     failure: Promise.race([engine.failure, lost]).then((error) => lossOr(error, files)),
     stop,
   };
+}
+
+/** Logs a warning if the operator's settings pause deliveries. */
+function warnIfPaused({ deliveries }: Config, logger: Logger): void {
+  if (deliveries !== "paused") return;
+  logger.warn("deliveries paused: no callback is attempted", { setting: environmentName("deliveries") });
 }
 
 /** A started broker without listeners. */
