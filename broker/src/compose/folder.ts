@@ -242,7 +242,7 @@ function isBackup(folder: string): string {
 }
 
 function isHalfRestored(folder: string): string {
-  return `A restore to ${folder} has not finished. If it no longer runs, ${deleteRestored}, and restore the backup again. ${nothingChanged}`;
+  return `A restore to ${folder} has not finished. Wait for it; if it was cut short, ${deleteRestored}, and restore the backup again. ${nothingChanged}`;
 }
 
 function beginAnew(folder: DataFolder): string {
