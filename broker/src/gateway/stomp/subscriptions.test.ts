@@ -283,6 +283,8 @@ it("sends a NACKed event and all before it again with ack:client", async () => {
   const [first, second] = [await client.next("MESSAGE"), await client.next("MESSAGE"), await client.next("MESSAGE")];
   client.send("NACK", ackOf(second, "1.2"));
   for (const message of [first, second]) expect(await client.next("MESSAGE")).toEqual(message);
+  await publish(port, "4");
+  expect(await bodies(client, 1)).toEqual(["4"]);
 });
 
 it("sends no MESSAGE before the RECEIPT of its SUBSCRIBE", async () => {
