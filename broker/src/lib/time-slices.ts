@@ -24,8 +24,8 @@ export interface Pauses {
 }
 
 /**
- * Cuts long work into slices, so that it never blocks the event loop for long. All workers share one object. Each calls `pause` between its steps
- * and waits there when the slice of this turn is used up. Tasks resume in the order in which they paused.
+ * Cuts long work into slices, so that it never blocks the event loop for long. Workers that should take turns share one object. Each calls `pause`
+ * between its steps and waits there when the slice of this turn is used up. Tasks resume in the order in which they paused.
  */
 export class TimeSlices implements Pauses {
   readonly #turns: Turns;

@@ -21,7 +21,7 @@ export interface Cutter<Unit> {
 
 export interface IntakeParts<Unit> {
   readonly memory: ConnectionMemory;
-  /** Time slices of the event loop that connections share; each unit is a step, since one read of a socket may bring thousands of tiny ones. */
+  /** Time slices that the connections of a listener share. Each unit is a step, since one read of a socket may bring thousands of tiny units. */
   readonly slices: TimeSlices;
   readonly cutter: Cutter<Unit>;
   /** Called before the bytes are cut; may throw. */
