@@ -91,14 +91,14 @@ export class AuditedBroker implements Broker {
     this.#askNow(audited, () => this.#calls.submit(caller, watched, settle));
   }
 
-  submitAll(caller: Caller, calls: readonly PublishCall[], onSettled: OnTransactionSettled): Promise<void> {
+  submitAll(caller: Caller, calls: readonly PublishCall[], onSettled: OnTransactionSettled): void {
     const [first] = calls;
     const audited = { caller, action: "publish", subject: first === undefined ? {} : toTopic(first) };
     const settle: OnTransactionSettled = (outcome) => {
       if (outcome.status === "REFUSED") this.#fail(audited, outcome.error);
       onSettled(outcome);
     };
-    return this.#ask(audited, () => this.#calls.submitAll(caller, calls, settle));
+    this.#askNow(audited, () => this.#calls.submitAll(caller, calls, settle));
   }
 
   pass(caller: Caller, call: PublishCall): Promise<void> | undefined {

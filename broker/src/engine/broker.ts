@@ -328,9 +328,9 @@ export interface Broker {
    * Publishes all calls in one transaction of their own, or none. They must be of one group and without keys (200001). All are refused if one of them
    * would be (see {@link submit}), or if they do not fit into one transaction (100201). Events that were submitted earlier are committed earlier; a
    * connection that keeps its order submits nothing more until this has settled. If somebody closes one of the topics meanwhile, none is published
-   * (200202). Rejects if the call itself is invalid, or if the connection ends before all rights are checked (200300); it does not settle then.
+   * (200202).
    */
-  submitAll(caller: Caller, calls: readonly PublishCall[], onSettled: OnTransactionSettled): Promise<void>;
+  submitAll(caller: Caller, calls: readonly PublishCall[], onSettled: OnTransactionSettled): void;
   /**
    * Passes an event to the sessions that are connected to this node and accept it (`Peer.pass`), without committing it to the chain. The topic need not exist.
    * Returns a promise if the event must wait. Throws if the call is invalid; throws or rejects with 200300 if too many filters nearly match, or too many wait.

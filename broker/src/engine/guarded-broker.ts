@@ -148,10 +148,10 @@ export class GuardedBroker implements Broker {
     }
   }
 
-  async submitAll(caller: Caller, calls: readonly PublishCall[], onSettled: OnTransactionSettled): Promise<void> {
-    const { access, inlet, slices } = this.#options;
-    await checkEach(calls, { caller, slices }, (call) => access.authorize(caller, "publish", call));
-    if (this.#mayPublish(caller, calls, onSettled)) inlet.submitAll(calls, onSettled);
+  submitAll(caller: Caller, calls: readonly PublishCall[], onSettled: OnTransactionSettled): void {
+    for (const call of calls) this.#options.access.authorize(caller, "publish", call);
+    if (!this.#mayPublish(caller, calls, onSettled)) return;
+    this.#options.inlet.submitAll(calls, onSettled);
   }
 
   pass(caller: Caller, call: PublishCall): Promise<void> | undefined {

@@ -42,14 +42,14 @@ it("refuses a publish or a transaction over the quota within 500 ms, and commits
   const settled: unknown[] = [];
   const settle = (outcome: unknown): void => void settled.push(outcome);
   for (let index = 0; index < 3; index += 1) calls.submit(caller(), call, settle);
-  void calls.submitAll(caller(), [call], settle);
+  calls.submitAll(caller(), [call], settle);
   await engine.clock.settle();
   expect(settled).toMatchObject([{ status: "SUCCESS" }, { status: "SUCCESS" }]);
   await engine.clock.advance(refusalHeldMsMax);
   const refused = { status: "REFUSED", error: refusal };
   expect(settled.slice(2)).toEqual([refused, refused]);
   await engine.clock.advance(2_000);
-  await calls.submitAll(caller(), [call, call], settle);
+  calls.submitAll(caller(), [call, call], settle);
   calls.submit(caller(), call, settle);
   await engine.clock.advance(refusalHeldMsMax);
   expect(settled.slice(4)).toEqual([expect.objectContaining({ status: "SUCCESS" }), refused]);

@@ -44,7 +44,7 @@ class World {
       const content = new TextEncoder().encode(texts[index]);
       return { topic, groupId: undefined, content, extensions: [] };
     });
-    void broker.submitAll(calls, (settled) => outcomes.push(settled));
+    broker.submitAll(calls, (settled) => outcomes.push(settled));
     for (let waited = 0; waited < answerMsMax && outcomes.length === 0; waited += 100) await this.clock.advance(100);
     return outcomes[0]?.status;
   }

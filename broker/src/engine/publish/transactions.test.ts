@@ -23,7 +23,7 @@ async function start(options: TestEngineOptions = {}): Promise<void> {
 }
 
 function submitAll(...calls: readonly PublishCall[]): Promise<TransactionOutcome> {
-  return new Promise((resolve, reject) => void engine.broker.submitAll(calls, resolve).catch(reject));
+  return new Promise((resolve) => engine.broker.submitAll(calls, resolve));
 }
 
 async function settled(outcome: Promise<TransactionOutcome>): Promise<TransactionOutcome> {
@@ -34,6 +34,15 @@ async function settled(outcome: Promise<TransactionOutcome>): Promise<Transactio
 function codeOf(outcome: TransactionOutcome): number | string {
   if (outcome.status !== "REFUSED") return outcome.status;
   return outcome.error instanceof BrokerError ? outcome.error.code : "no BrokerError";
+}
+
+function thrown(task: () => unknown): number | undefined {
+  try {
+    task();
+  } catch (error) {
+    return error instanceof BrokerError ? error.code : undefined;
+  }
+  return undefined;
 }
 
 async function count(name: string): Promise<number> {
@@ -65,10 +74,12 @@ describe("a transaction of publishes", () => {
     expect(await count("a")).toBe(0);
   });
 
-  it("is refused as a whole if one publish is malformed, has a publish key, or names an unknown group", async () => {
-    await expect(submitAll(call("a"), call("a", ""))).rejects.toMatchObject({ code: 100200 });
-    await expect(submitAll(call("a"), { ...call("a"), key: "k" })).rejects.toMatchObject({ code: 200001 });
-    await expect(submitAll(call("a"), { ...call("a"), groupId: "other" })).rejects.toMatchObject({ code: 200211 });
+  it("is refused as a whole if one publish is malformed, has a publish key, or names an unknown group", () => {
+    const submit = (one: PublishCall): number | undefined =>
+      thrown(() => engine.broker.submitAll([call("a"), one], () => {}));
+    expect(submit(call("a", ""))).toBe(100200);
+    expect(submit({ ...call("a"), key: "k" })).toBe(200001);
+    expect(submit({ ...call("a"), groupId: "other" })).toBe(200211);
   });
 
   it("succeeds if it has no events", async () => {
@@ -117,7 +128,7 @@ it("a transaction of publishes shares no transaction of the chain with other pub
   const outcomes: unknown[] = [];
   engine.broker.submit(call("a"), (outcome) => outcomes.push(outcome));
   await engine.clock.settle();
-  await engine.broker.submitAll([call("a"), call("b")], (outcome) => outcomes.push(outcome));
+  engine.broker.submitAll([call("a"), call("b")], (outcome) => outcomes.push(outcome));
   await engine.clock.settle();
   engine.broker.submit(call("b"), (outcome) => outcomes.push(outcome));
   while (outcomes.length < 3) {
@@ -158,7 +169,7 @@ it("a transaction keeps its place among other publishes, and each of its events 
   const order: string[] = [];
   const note = (name: string) => () => order.push(name);
   engine.broker.submit(call("a", "1"), note("first"));
-  await engine.broker.submitAll([call("a", "2"), call("a", "3")], note("transaction"));
+  engine.broker.submitAll([call("a", "2"), call("a", "3")], note("transaction"));
   await engine.clock.settle();
   engine.broker.submit(call("a", "4"), note("last"));
   await engine.clock.settle();

@@ -21,7 +21,7 @@ interface CheckedCall {
 }
 
 /**
- * Checks the right to each filter or topic of a call in slices: a call may name a thousand, and with many rules each check takes about 1 ms.
+ * Checks the right to each filter of a call in slices: a call may name a thousand filters, and with many rules each check takes about 1 ms.
  * @throws BrokerError 200300 if the connection ends meanwhile; what `check` throws.
  */
 export async function checkEach<T>(

@@ -91,13 +91,13 @@ export class TenantBroker implements Broker {
     }
   }
 
-  async submitAll(caller: Caller, calls: readonly PublishCall[], onSettled: OnTransactionSettled): Promise<void> {
+  submitAll(caller: Caller, calls: readonly PublishCall[], onSettled: OnTransactionSettled): void {
     const names = tenantNamesOf(caller.principal);
     if (names === undefined) return this.#real.submitAll(caller, calls, onSettled);
     const namings = calls.map(({ topic }) => toNaming(names, topic));
     const settle = (outcome: TransactionOutcome): void => onSettled(toViewTransaction(names, outcome, namings));
     try {
-      await this.#real.submitAll(caller, toRealCalls(names, calls), settle);
+      this.#real.submitAll(caller, toRealCalls(names, calls), settle);
     } catch (error) {
       throw inWordsOf(names, error, namings);
     }

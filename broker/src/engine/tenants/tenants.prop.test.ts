@@ -6,7 +6,7 @@ import type { TopicFilter } from "../../domain/topic-filter.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
 import type { Caller } from "../access/caller.ts";
 import { formatKeyCredential } from "../access/credential.ts";
-import type { Attachment, Broker, PublishOutcome, TransactionOutcome } from "../broker.ts";
+import type { Attachment, Broker, PublishOutcome } from "../broker.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
@@ -136,13 +136,12 @@ class Client {
   #transaction(names: readonly string[]): Promise<unknown> {
     const content = Buffer.from(`by ${this.#name}`);
     const calls = names.map((topic) => ({ topic, groupId: undefined, content, extensions: [] }));
-    return new Promise((resolve, reject) => {
-      const settle = (outcome: TransactionOutcome): void => {
+    return new Promise((resolve, reject) =>
+      this.#calls.submitAll(this.#caller, calls, (outcome) => {
         if (outcome.status === "REFUSED") reject(outcome.error);
         else resolve(outcome.status === "SUCCESS" ? outcome.results.map(({ topic }) => topic) : outcome.status);
-      };
-      void this.#calls.submitAll(this.#caller, calls, settle).catch(reject);
-    });
+      }),
+    );
   }
 
   async #subscribe(topic: string, subscriptionId: string | undefined): Promise<unknown> {

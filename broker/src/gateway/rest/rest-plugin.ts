@@ -99,7 +99,7 @@ function createCloudEventHandler(options: Omit<RestOptions, "runner">, callers: 
         });
       } else {
         const calls = await events.read(new Slice(slices, caller));
-        await broker.submitAll(caller, calls, (outcome) => {
+        broker.submitAll(caller, calls, (outcome) => {
           if (outcome.status === "REFUSED") refuse(reply, outcome.error);
           else sendText(reply.status(statuses[outcome.status]), renderSendResults(calls, outcome));
         });

@@ -84,11 +84,10 @@ export class Submitter {
       onSettled(outcome);
       resolve();
     };
-    const refuse = (error: unknown): void => settle({ status: "REFUSED", error });
     const submission = {
       calls,
-      submit: () => void broker.submitAll(caller, calls, settle).catch(refuse),
-      refuse,
+      submit: () => broker.submitAll(caller, calls, settle),
+      refuse: (error: unknown) => settle({ status: "REFUSED", error }),
     };
     this.#submission = submission;
     // Without the contents: an opening in progress outlasts the connection.
