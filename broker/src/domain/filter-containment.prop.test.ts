@@ -25,30 +25,18 @@ const matched = new Map(
   filters.map((filter) => [filter, new Set(topics.filter((topic) => matchesFilter(filter, topic)))]),
 );
 
-/** Chooses pseudo-randomly, and the same in each run. */
-function createChoice(seed: number): (count: number) => number {
-  let state = seed;
-  return (count) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * count);
-  };
-}
-
-it("coversFilter and overlapsFilter agree with matchesFilter over all short topics, for 100,000 pairs of filters", () => {
-  const choose = createChoice(46);
+it("coversFilter and overlapsFilter agree with matchesFilter over all short topics, for all pairs of short filters", () => {
   const wrong: string[] = [];
   const seen = { covers: 0, overlaps: 0 };
-  for (let pair = 0; pair < 100_000; pair += 1) {
-    const [outer, inner] = [filters[choose(filters.length)], filters[choose(filters.length)]];
-    if (outer === undefined || inner === undefined) throw new Error("no filter");
-    const [ofOuter = new Set(), ofInner = new Set()] = [matched.get(outer), matched.get(inner)];
-    const covers = [...ofInner].every((topic) => ofOuter.has(topic));
-    const overlaps = [...ofInner].some((topic) => ofOuter.has(topic));
-    seen.covers += covers ? 1 : 0;
-    seen.overlaps += overlaps ? 1 : 0;
-    if (coversFilter(outer, inner) !== covers) wrong.push(`${outer} covers ${inner}: ${covers}`);
-    if (overlapsFilter(outer, inner) !== overlaps) wrong.push(`${outer} overlaps ${inner}: ${overlaps}`);
-  }
+  for (const [outer, ofOuter] of matched)
+    for (const [inner, ofInner] of matched) {
+      const covers = [...ofInner].every((topic) => ofOuter.has(topic));
+      const overlaps = [...ofInner].some((topic) => ofOuter.has(topic));
+      seen.covers += covers ? 1 : 0;
+      seen.overlaps += overlaps ? 1 : 0;
+      if (coversFilter(outer, inner) !== covers) wrong.push(`${outer} covers ${inner}: ${covers}`);
+      if (overlapsFilter(outer, inner) !== overlaps) wrong.push(`${outer} overlaps ${inner}: ${overlaps}`);
+    }
   expect(wrong).toEqual([]);
   expect(seen.covers).toBeGreaterThan(1_000);
   expect(seen.overlaps).toBeGreaterThan(1_000);

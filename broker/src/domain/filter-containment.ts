@@ -1,4 +1,5 @@
-import { isPattern, type TopicFilter, toLevels } from "./topic-filter.ts";
+import { isPattern, matchesFilter, type TopicFilter, toLevels } from "./topic-filter.ts";
+import type { TopicName } from "./topic-name.ts";
 
 /**
  * Whether `outer` matches every topic that `inner` matches (MQTT 5.0, section 4.7). Ignores the maximum length of topic
@@ -8,6 +9,7 @@ export function coversFilter(outer: TopicFilter, inner: TopicFilter): boolean {
   if (matchesNothing(inner)) return true;
   if (matchesNothing(outer)) return false;
   if (hasLeadingWildcard(outer) ? inner.startsWith("$") : outer[0] !== inner[0]) return false;
+  if (isTopic(inner)) return matchesFilter(outer, inner);
   return coversLevels(toNormalLevels(outer), toNormalLevels(inner));
 }
 
@@ -16,12 +18,19 @@ export function overlapsFilter(one: TopicFilter, other: TopicFilter): boolean {
   if (matchesNothing(one) || matchesNothing(other)) return false;
   if ((hasLeadingWildcard(one) && other.startsWith("$")) || (hasLeadingWildcard(other) && one.startsWith("$")))
     return false;
+  if (isTopic(other)) return matchesFilter(one, other);
+  if (isTopic(one)) return matchesFilter(other, one);
   return overlapsLevels(toNormalLevels(one), toNormalLevels(other));
 }
 
 /** A filter that ends in `/` matches no topic, since no topic name ends in `/`. */
 function matchesNothing(filter: TopicFilter): boolean {
   return filter.endsWith("/");
+}
+
+/** Most filters of a question about rights are topics, and `matchesFilter` takes a third of the time of a comparison of two patterns. */
+function isTopic(filter: TopicFilter): filter is TopicFilter & TopicName {
+  return !isPattern(filter);
 }
 
 /** A filter with a leading wildcard matches no topic that begins with `$` (MQTT 5.0, section 4.7.2). */
