@@ -11,8 +11,8 @@ import { DeliveryWorker, type DeliveryWorkerOptions } from "./deliver/delivery-w
 import type { WorkerFactory } from "./deliver/delivery-workers.ts";
 import { SharedEventsAhead } from "./deliver/events-ahead.ts";
 
-/** Maximum number of log lines of one kind about the subscriptions of one group in a burst; each second allows one more. */
-const linesMax = 20;
+/** Maximum number of log lines of one kind about all subscriptions of a group in a burst; each second allows one more. */
+const subscriptionLinesMax = 20;
 
 export interface WorkerFactoryOptions
   extends Omit<DeliveryWorkerOptions, "skippedLog" | "unreadLog" | "sharedEventsAhead"> {
@@ -28,7 +28,7 @@ export interface WorkerFactoryOptions
 export function createWorkerFactory(options: WorkerFactoryOptions): WorkerFactory {
   const { access, feedPartsOf, findMember, troubles } = options;
   const sharedEventsAhead = new SharedEventsAhead();
-  const lines = { atOnce: linesMax, perSecond: 1 };
+  const lines = { atOnce: subscriptionLinesMax, perSecond: 1 };
   const partsOf = perKey((groupId: GroupId): DeliveryWorkerOptions => {
     const logger = options.logger.child({ groupId });
     const createLog = (): BoundedLog => new BoundedLog({ ...options, logger, lines });
