@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { anonymous, type Caller, toOwnerId } from "../../../engine/access/caller.ts";
@@ -177,4 +178,20 @@ it("throws the error of a member once all have ended", async () => {
   const run = new BatchRun({ ...new World().shared, members: [...numbers], answer }).run();
   await expect(run).rejects.toThrow("member 0");
   expect(ended).toBe(600);
+});
+
+const refuse = (): never => {
+  throw new Error("not started");
+};
+
+it("leaves no listener at its caller's signal if a member cannot be started", async () => {
+  const { signal } = new AbortController();
+  const run = new BatchRun({
+    ...new World().shared,
+    caller: { ...caller, signal },
+    members: [0],
+    answer: refuse,
+  }).run();
+  await expect(run).rejects.toThrow("not started");
+  expect(getEventListeners(signal, "abort")).toEqual([]);
 });

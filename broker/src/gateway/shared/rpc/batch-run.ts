@@ -42,9 +42,12 @@ export class BatchRun<Response> {
     const { signal } = this.#options.caller;
     const free = (): void => this.#free();
     signal.addEventListener("abort", free, { once: true });
-    await this.#startAll();
-    while (this.#running > 0) await this.#untilEnded();
-    signal.removeEventListener("abort", free);
+    try {
+      await this.#startAll();
+      while (this.#running > 0) await this.#untilEnded();
+    } finally {
+      signal.removeEventListener("abort", free);
+    }
     if (this.#failures.length > 0) throw this.#failures[0];
     return this.#responses;
   }
