@@ -54,7 +54,8 @@ interface Slice {
 }
 
 /**
- * The events of one subscription or session, in order, each once. {@link peek} and {@link advance} are synchronous; {@link more} waits for events.
+ * The events of one subscription or session, in order, each once. {@link peek} and {@link advance} are synchronous. Without an event, the reader
+ * calls {@link catchUp}, or {@link woken} once the feed {@link isCaughtUp}; {@link more} does both.
  *
  * A feed queues references to batches. While it keeps up, the hub offers it each indexed batch (`live`). When more than `feedEventsMax` events or
  * `feedBytesMax` bytes would wait, or more than its share of what all feeds may queue, it leaves the live feed and reads one batch after another from the
@@ -63,7 +64,7 @@ interface Slice {
  * The change between the two modes loses and repeats no event: every matching event up to `#queuedUpTo` was queued. A feed joins the live feed only in the
  * turn in which `#queuedUpTo` is the end of the newest indexed block, and an offer always begins after that block.
  *
- * A feed that is behind may have to drop its queue between two turns (see `HeldBatches`). Then `peek` returns no event until `more` has read again.
+ * A feed that is behind may have to drop its queue between two turns (see `HeldBatches`). Then `peek` returns no event until `catchUp` has read again.
  *
  * If another node can roll the index back, `after` may belong to a generation that this node has not seen yet. So the feed reads nothing until the store
  * and this node's progress have the same generation. When the generation changes later, the reader is restarted with a new feed.
@@ -108,7 +109,7 @@ export class Feed implements Reader, Holder {
     return this.#mode === "live" && this.#queue.length === 0;
   }
 
-  /** The next event; undefined if none is in memory: see {@link more}. Passes queued events that the subscriber may not receive any more. */
+  /** The next event; undefined if none is in memory: see {@link catchUp} and {@link woken}. Passes queued events that the subscriber may not receive any more. */
   peek(): Event | undefined {
     for (let [next] = this.#queue; next !== undefined; [next] = this.#queue) {
       if (this.#mayReceive(next.batch.topic)) return eventsOf(next.batch)[next.from];
