@@ -18,8 +18,7 @@ export function describeFailure(error: Error): string {
   return text ?? describeNetworkFailure(error);
 }
 
-/** Whether the receiver closed the connection before it answered. */
-export function isClosedUnanswered(error: Error): boolean {
-  if (error instanceof errors.SocketError) return !Object.hasOwn(answerTexts, error.message);
-  return "code" in error && (error.code === "ECONNRESET" || error.code === "EPIPE");
+/** Whether an exchange failed because the receiver closed the connection. */
+export function isClosedByReceiver(error: Error): boolean {
+  return error instanceof errors.SocketError || ("code" in error && /^(ECONNRESET|EPIPE)$/.test(String(error.code)));
 }

@@ -11,7 +11,7 @@ import {
   type Lease,
   type Usage,
 } from "./connections/connection-pool.ts";
-import { isClosedUnanswered } from "./describe-failure.ts";
+import { isClosedByReceiver } from "./describe-failure.ts";
 import { Exchange, type ExchangeEnd } from "./exchange.ts";
 
 export interface ReceiverCallerOptions extends ConnectionLimits {
@@ -39,6 +39,8 @@ export interface Message {
 interface Sending {
   readonly request: ReturnType<typeof toRequest>;
   readonly timeoutMs: number;
+  /** The deadline, in milliseconds of the monotonic clock. */
+  readonly endsAt: number;
 }
 
 export interface CallSignals {
@@ -130,24 +132,28 @@ export class ReceiverCaller {
   }
 
   /**
-   * Sends the request. Sends it once more, on a new connection, if the receiver closes a connection that an earlier request had opened: the receiver may have
-   * closed it while it was idle, without announcing that in its last answer, and then never saw the request.
+   * Sends the request. Sends it once more, on a new connection, if the receiver sends nothing and closes a connection that an earlier request had opened: the
+   * receiver may have closed it while it was idle, without announcing that in its last answer, and then never saw the request. Both have one deadline.
    */
   async #send(call: Call, lease: Lease, signals: CallSignals): Promise<ExchangeEnd> {
-    const sending = { request: toRequest(call), timeoutMs: call.timeoutMs };
+    const { timeoutMs } = call;
+    const sending = { request: toRequest(call), timeoutMs, endsAt: this.#clock.monotonic() + timeoutMs };
     const wasOpen = lease.connection.isOpen;
     const end = await this.#exchange(sending, lease, signals);
-    const isStale = wasOpen && end.kind === "broken" && isClosedUnanswered(end.error);
-    return isStale && this.#endBefore(signals) === undefined ? this.#exchange(sending, lease, signals) : end;
+    const isClosed = end.kind === "broken" && isClosedByReceiver(end.error);
+    if (!isClosed || !wasOpen || lease.connection.hasReceived || this.#endBefore(signals) !== undefined) return end;
+    lease.charge();
+    return this.#exchange(sending, lease, signals);
   }
 
   async #exchange(
-    { request, timeoutMs }: Sending,
+    { request, timeoutMs, endsAt }: Sending,
     lease: Lease,
     { signal, mayStart }: CallSignals,
   ): Promise<ExchangeEnd> {
     const exchange = new Exchange({ bodyBytesMax: answerBytesMax, mayStart });
-    const cancelTimer = this.#clock.after(timeoutMs, () => {
+    const leftMs = Math.max(0, Math.ceil(endsAt - this.#clock.monotonic()));
+    const cancelTimer = this.#clock.after(leftMs, () => {
       exchange.cancel(new AttemptError(`the deadline of ${timeoutMs} ms passed`));
     });
     const onAbort = (): void => exchange.cancel(cancelled);

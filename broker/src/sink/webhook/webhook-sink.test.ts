@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import type { AttemptOutcome } from "../../ports/sink.ts";
 import { signMessage } from "../../lib/webhook-signature.ts";
@@ -9,6 +10,7 @@ import { startReceiver, startTcpReceiver } from "./testing/receiver.ts";
 import { attemptAt, makeSink, unaborted } from "./testing/sink.ts";
 
 const id = "2cf24dba-59-1124";
+const timeoutMs = 10_000;
 const notResponse = refused("the body is not a JSON-RPC response");
 const closed = "the connection was closed before the answer was whole";
 const cancelled = { status: "failed", reason: "the broker cancelled the attempt" };
@@ -69,6 +71,57 @@ describe("a request", () => {
     const notification = notificationTo({ url: receiver.url });
     for (let round = 0; round < 2; round += 1)
       expect(await sink.attempt(notification, unaborted)).toEqual({ status: "accepted" });
+    expect(receiver.connectionCount()).toBe(2);
+  });
+
+  test("is sent again within the deadline of its attempt", async () => {
+    const clock = new VirtualClock();
+    let connections = 0;
+    await using receiver = await startTcpReceiver((socket) => {
+      connections += 1;
+      if (connections === 1) answerOnce(socket, () => void clock.advance(6_000).then(() => socket.end()));
+      else socket.once("data", () => void clock.advance(4_000));
+    });
+    const sink = makeSink({ clock, timeoutMs });
+    const notification = notificationTo({ url: receiver.url });
+    await sink.attempt(notification, unaborted);
+    expect(await sink.attempt(notification, unaborted)).toEqual({
+      status: "failed",
+      reason: "the deadline of 10000 ms passed",
+    });
+    expect(receiver.connectionCount()).toBe(2);
+  });
+
+  test.each(["H", "HTTP/1.1 102 Processing\r\n\r\n", "HTTP/1.1 500 Intern"])(
+    "is not sent again if the receiver sends %j and then closes the connection",
+    async (text) => {
+      await using receiver = await startTcpReceiver((socket) => answerOnce(socket, () => socket.end(text)));
+      const sink = makeSink();
+      const notification = notificationTo({ url: receiver.url });
+      await sink.attempt(notification, unaborted);
+      expect((await sink.attempt(notification, unaborted)).status).toBe("failed");
+      expect(receiver.connectionCount()).toBe(1);
+    },
+  );
+
+  test("counts towards the rate of its receiver each time it is sent", async () => {
+    const clock = new VirtualClock();
+    await using receiver = await startTcpReceiver((socket) => answerOnce(socket, () => socket.end()));
+    const waits: number[] = [];
+    const after = clock.after.bind(clock);
+    clock.after = (delayMs, action) => {
+      if (delayMs !== timeoutMs) waits.push(delayMs);
+      return after(delayMs, action);
+    };
+    const sink = makeSink({ clock, timeoutMs, bytesPerSecondMax: 1 });
+    const notification = notificationTo({ url: receiver.url });
+    await sink.attempt(notification, unaborted);
+    const second = sink.attempt(notification, unaborted);
+    await clock.advance(waits[0] ?? 0);
+    await second;
+    void sink.attempt(notification, unaborted);
+    // The rate allows one second in advance.
+    expect(waits).toEqual([waits[0], 2 * ((waits[0] ?? 0) + 1_000)]);
     expect(receiver.connectionCount()).toBe(2);
   });
 

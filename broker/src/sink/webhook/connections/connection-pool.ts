@@ -38,6 +38,8 @@ export interface Usage {
 /** A connection for one request. */
 export interface Lease {
   readonly connection: Connection;
+  /** Charges the request to the receiver's rate limits again. Call it before sending the request a second time. */
+  charge(): void;
   /** Call it once. */
   release(usage: Usage): void;
 }
@@ -89,7 +91,7 @@ export class ConnectionPool {
     if (mustWait || !this.#ready.mayPass(lane)) return undefined;
     this.#unused.delete(lane);
     lane.charge(request.bytes, now);
-    return this.#lend(lane);
+    return this.#lend(lane, request.bytes);
   }
 
   /** Waits for a connection; undefined if one of the signals aborts first, or the pool is closed. */
@@ -107,7 +109,7 @@ export class ConnectionPool {
         this.#enlist(lane);
         settle(undefined);
       };
-      const waiter: Waiter = { bytes: request.bytes, abandon, grant: () => settle(this.#lend(lane)) };
+      const waiter: Waiter = { bytes: request.bytes, abandon, grant: () => settle(this.#lend(lane, request.bytes)) };
       this.#waiting += 1;
       lane.waiting.add(waiter);
       this.#enlist(lane);
@@ -191,7 +193,7 @@ export class ConnectionPool {
     });
   }
 
-  #lend(lane: Lane): Lease {
+  #lend(lane: Lane, bytes: number): Lease {
     const { health } = lane;
     this.#inUse += 1;
     lane.inUse += 1;
@@ -199,6 +201,7 @@ export class ConnectionPool {
     const connection = this.#connect(lane);
     return {
       connection,
+      charge: () => lane.charge(bytes, this.#options.clock.monotonic()),
       release: ({ isReusable, isAnswered }) => {
         this.#inUse -= 1;
         lane.inUse -= 1;

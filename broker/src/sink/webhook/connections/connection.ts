@@ -51,6 +51,11 @@ export class Connection {
     return this.#isOpen;
   }
 
+  /** Whether the receiver has sent a byte since the last request began. */
+  get hasReceived(): boolean {
+    return (this.#socket?.bytesRead ?? 0) > this.#earlierBytes;
+  }
+
   dispatch(request: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
     this.#earlierBytes = this.#socket?.bytesRead ?? 0;
     this.#client.dispatch(request, handler);
