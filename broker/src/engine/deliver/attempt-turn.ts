@@ -1,5 +1,4 @@
 import type { CancelSignal } from "../../lib/cancellation.ts";
-import type { Clock } from "../../ports/clock.ts";
 import type { AttemptSlot, CallbackTarget, Sink } from "../../ports/sink.ts";
 
 /** What an attempt waits for before it begins: its owner's quota, and a slot of its receiver (see `Sink.enter`). */
@@ -12,14 +11,10 @@ export interface TurnRequest {
   readonly stopping: CancelSignal;
 }
 
-/** Time for which the read of an event may keep its receiver's slot, in milliseconds. */
-const slotReadMsMax = 100;
-
 /**
  * The turn of a worker's next attempt. The worker waits for it before it takes an event from its feed: tens of thousands of workers may wait for one
  * receiver, and this wait needs a tenth of the memory of an attempt that waits for its connection. During the wait, the feed may drop the event to save
- * memory. Then the worker keeps its turn while it reads the event again: if it waited for another turn, it could lose the event again, and so on forever. It
- * keeps the receiver's slot too, so that few workers read at once, but only for a short time: subscriptions whose events are in memory need the slot.
+ * memory. Then the worker keeps its turn while it reads the event again: if it waited for another turn, it could lose the event again, and so on forever.
  */
 export class AttemptTurn {
   #slot: AttemptSlot | undefined;
@@ -44,11 +39,6 @@ export class AttemptTurn {
   leave(): void {
     this.leaveSlot();
     this.#hasCome = false;
-  }
-
-  /** Waits for the read of an event. Keeps the turn if it has come, but gives up the receiver's slot if the read takes long. */
-  during(read: Promise<void>, clock: Pick<Clock, "after">): Promise<void> {
-    return this.#slot === undefined ? read : read.finally(clock.after(slotReadMsMax, () => this.leaveSlot()));
   }
 
   /** Gives the receiver's slot to another attempt, but keeps the turn. Call it before the attempt has to wait for an event's origin. */

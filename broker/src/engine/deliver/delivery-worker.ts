@@ -375,14 +375,13 @@ export class DeliveryWorker {
     this.#progress.fail(held, { isNews, minGrowthMs: this.#options.limits.giveUpAfterMs / failingSaves });
   }
 
-  /** Waits for the next event; false when the worker stops. If the store fails, reads again. Keeps its turn meanwhile, see {@link AttemptTurn}. */
+  /** Waits for the next event; false when the worker stops. If the store fails, reads again. Keeps its turn while it reads, see {@link AttemptTurn}. */
   async #hasNext(): Promise<boolean> {
     for (let failures = 0; !this.#stopping.aborted; ) {
       if (this.feed.peek() !== undefined) return true;
       if (this.feed.isCaughtUp) this.#turn.leave();
       try {
-        const more = this.feed.isCaughtUp ? this.feed.woken(this.#stopping) : this.feed.catchUp(this.#stopping);
-        await this.#turn.during(more, this.#options.clock);
+        await (this.feed.isCaughtUp ? this.feed.woken(this.#stopping) : this.feed.catchUp(this.#stopping));
       } catch (error) {
         failures += 1;
         await this.#onUnread(error, failures);
