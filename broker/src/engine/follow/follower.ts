@@ -122,7 +122,7 @@ export class Follower {
 
   /**
    * Whether the chain has another final block in place of the first indexed one after `ancestor`. If not, the chain is only shorter than the index, or the
-   * branch of a chain node that lags: {@link follow} finds out.
+   * branch of a chain node that lags: {@link follow} finds out once the chain's final block reaches the index.
    */
   async #isReplacedAfter(ancestor: BlockRef, signal: AbortSignal): Promise<boolean> {
     const { ledger, store } = this.#parts;

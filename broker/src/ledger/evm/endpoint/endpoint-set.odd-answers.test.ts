@@ -124,23 +124,6 @@ it.each([
   await set.close();
 });
 
-it.each([
-  ["eth_call", "execution reverted"],
-  ["eth_estimateGas", "insufficient funds for gas * price + value"],
-])("reports the chain's error for %s, '%s', without asking another endpoint", async (refused, message) => {
-  await using first = await FakeNode.start();
-  await using second = await FakeNode.start();
-  const set = createSet([first, second]);
-  await untilAnsweredBy(first, set);
-  refuse(first, { refused, message });
-  await expect(set.request({ method: refused })).rejects.toThrow(message);
-  expect(second.count(refused)).toBe(0);
-  refuse(first, { refused, message: "missing trie node" });
-  refuse(second, { refused, message });
-  await expect(set.request({ method: refused })).rejects.toThrow(message);
-  await set.close();
-});
-
 const log = { address: "0x", topics: [], data: "0x", blockNumber: "0x1", blockHash: "0x", transactionHash: "0x" };
 
 it.each([

@@ -3,7 +3,7 @@ import type { Clock } from "../../../ports/clock.ts";
 import type { Outage } from "../../../ports/ledger.ts";
 import { findCount } from "./answer.ts";
 import { type ChainIdentity, type EvmProvider, Rpc } from "./rpc.ts";
-import { isFullPool, isOfChain, toFailureOf, toRpcFailure, toUnreached } from "./rpc-failure.ts";
+import { isFullPool, toFailureOf, toRpcFailure, toUnreached } from "./rpc-failure.ts";
 import { isLogList } from "./rpc-log.ts";
 import { type ExpectedChain, findDifference, readIdentity } from "./check-chain.ts";
 import type { RpcCall } from "./connection.ts";
@@ -128,8 +128,7 @@ export class EndpointSet implements EvmProvider {
         const isDoubtful =
           method === sendMethod && isMaybeDone(failures) && toRpcFailure(error).kind !== "already-known";
         if (isForNext(error)) failures.set(endpoint, error);
-        else if (error instanceof RpcAnswerError && methodsForNext.has(method) && !isOfChain(error))
-          refusals.push(error);
+        else if (error instanceof RpcAnswerError && methodsForNext.has(method)) refusals.push(error);
         else throw isDoubtful ? this.#summarise(failures) : error;
       }
     }

@@ -157,12 +157,6 @@ export function isRevert({ kind, message, cause }: RpcFailure): boolean {
   return kind === "refused" && (reverts.test(message) || readError(cause).code === revertCode);
 }
 
-/** Whether the error is one of the chain, which every other endpoint would return too: the contract ended the call, or the account lacks funds. */
-export function isOfChain(error: unknown): boolean {
-  const failure = toRpcFailure(error);
-  return isRevert(failure) || failure.kind === "insufficient-funds";
-}
-
 /** The error for the ledger's caller. */
 export function toBrokerError(error: unknown): BrokerError {
   if (error instanceof BrokerError) return error;

@@ -11,7 +11,7 @@ export interface ConnectionOptions {
 }
 
 /**
- * Bytes that a receiver may send in answer to one request, TLS included. All other limits fit within this one. Only this one limits the bytes of
+ * Bytes that a receiver may send in answer to one request, after TLS. All other limits fit within this one. Only this one limits the bytes of
  * informational answers and chunk extensions.
  */
 const receivedBytesMax = 256 * 1024;
