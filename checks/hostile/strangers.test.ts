@@ -75,9 +75,11 @@ describe("another account on the chain", () => {
     await until("events are published", () => load.acknowledged.size >= 8);
 
     const stranger = new Stranger(anvil.url);
+    await anvil.request("evm_setIntervalMining", [0]); // No block comes between the three transactions.
     await stranger.send({ data: forgerOfLogs(forgedLogs), gas: 400_000_000n });
     await stranger.sendOpen("x/new", 1_000_000n);
     const hash = await stranger.sendPublish([batchOf("x/new", ["beside the forged logs"])], 1_000_000n);
+    await anvil.request("evm_setIntervalMining", [1]);
     const blockNumber = await stranger.untilMined(hash);
     const { size } = load.acknowledged;
     await until("publishing continues", () => load.acknowledged.size > size + 16);
