@@ -4,27 +4,20 @@ import { setTimeout as delay } from "node:timers/promises";
 const pollIntervalMs = { first: 5, growth: 1.25, last: 50 };
 const timeoutDefaultMs = 20_000;
 
-export interface UntilOptions {
-  readonly timeoutMs?: number;
-  /** Pause before each further poll, in milliseconds. By default, pauses grow up to 50 ms. */
-  readonly pauseMs?: number;
-}
-
 /**
  * Polls `find` until it returns something other than undefined and false, and returns that. @throws Error with `what` after `timeoutMs`.
  */
 export async function until<T>(
   what: string,
   find: () => T | undefined | false | Promise<T | undefined | false>,
-  { timeoutMs = timeoutDefaultMs, pauseMs }: UntilOptions = {},
+  { timeoutMs = timeoutDefaultMs }: { readonly timeoutMs?: number } = {},
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;
-  const { first, growth, last } = pauseMs === undefined ? pollIntervalMs : { first: pauseMs, growth: 1, last: pauseMs };
-  for (let nextMs: number = first; ; nextMs = Math.min(nextMs * growth, last)) {
+  for (let pauseMs = pollIntervalMs.first; ; pauseMs = Math.min(pauseMs * pollIntervalMs.growth, pollIntervalMs.last)) {
     const found = await find();
     if (found !== undefined && found !== false) return found;
     if (performance.now() > deadline) throw new Error(`timeout after ${timeoutMs} ms: ${what}`);
-    await delay(nextMs);
+    await delay(pauseMs);
   }
 }
 

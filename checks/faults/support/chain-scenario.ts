@@ -35,8 +35,6 @@ const blockTimeS = 0.5;
 const quick = { publishTimeoutMs: 6000, feeBumpAfterMs: 3000, pollMs: 100 };
 const recoverMs = 60_000;
 const quietMs = 3000;
-/** Half the time between blocks. */
-const quietPauseMs = 250;
 /** Codes that publishes may return during a chain fault: transaction failed, chain unreachable, busy. */
 const expectedCodes = [200_202, 200_205, 200_300];
 
@@ -212,7 +210,7 @@ export class ChainScenario implements AsyncDisposable {
         count = now;
         return performance.now() - since > quietMs;
       },
-      { timeoutMs: recoverMs, pauseMs: quietPauseMs },
+      { timeoutMs: recoverMs },
     );
   }
 

@@ -5,8 +5,6 @@ import { until } from "../../harness/until.ts";
 import type { PublishRecord } from "./publish-record.ts";
 
 const steadyMs = 3000;
-/** Pause between looks at all topics while nothing may change. At the usual 50 ms, these looks would take most of the processor time of the wait. */
-const steadyPauseMs = 250;
 
 /** All events of the default group, as a new subscription to `#` gets them from the first event on. */
 export async function replayAll(client: Client): Promise<readonly EventBody[]> {
@@ -38,7 +36,7 @@ export async function untilSteady(client: Client): Promise<void> {
     count = now;
     return performance.now() - since > steadyMs;
   };
-  await until("no more events come", isSteady, { timeoutMs: 60_000, pauseMs: steadyPauseMs });
+  await until("no more events come", isSteady, { timeoutMs: 60_000 });
 }
 
 /** Waits until these subscriptions have delivered all their events. */
