@@ -159,7 +159,8 @@ export class DeliveryWorker {
     while (await this.#hasNext()) {
       // Thousands of workers may have the same event: they must not all begin to call in this turn of the event loop.
       await this.#options.slices.pause();
-      if (this.#lanes === undefined && !this.#turn.hasCome) await this.#enter();
+      const entering = this.#lanes === undefined && !this.#turn.hasCome ? this.#enter() : undefined;
+      if (entering !== undefined) await entering;
       const event = this.#stopping.aborted ? undefined : this.feed.peek();
       if (event !== undefined && !(await this.#begin(this.#take(event)))) break;
     }

@@ -27,6 +27,7 @@ const ownersStart = BigInt(toHex(keccak256(fromHex(`0x${writerOwnersSlot.toStrin
 /**
  * The registry's views, as its `from` account sees them. Each throws RpcFailure, or the error of `onMissing` if there is no code. A "no" is asked for again
  * as of the newest known block: a chain node that lags, perhaps one of many behind one address, refuses then, instead of denying what it does not have yet.
+ * If the chain node is ahead of this broker, the second answer is the older one.
  */
 export class Registry {
   readonly address: Address;
