@@ -25,7 +25,7 @@ afterAll(async () => {
   await chain.stop();
 });
 
-/** Has the endpoint serve the chain, and refuse every fourth request with the error of a rate limit. */
+/** Makes the endpoint serve the chain, and refuse every fourth request with the error of a rate limit. */
 function serveLimited(node: FakeNode): void {
   let asked = 0;
   node.answer = async (call) => {

@@ -118,7 +118,7 @@ export class EvmLedger implements Ledger {
       if (error.kind === "insufficient-funds") throw toBrokerError(error);
       throw new BrokerError("chainUnreachable", { details: error.message, cause: error });
     } finally {
-      this.#isStarting = false; // Before the components stop: they wait for their requests, which need not wait for rate limits any more.
+      this.#isStarting = false; // Before the components stop, which waits for their requests: a request that exceeds a rate limit then fails at once.
       if (this.#components === undefined && components !== undefined)
         await stopComponents(components, AbortSignal.abort());
     }

@@ -7,7 +7,7 @@ import { type Writer, WriterWorld } from "./testing/writer-world.ts";
 /** Number of runs at the same time; different requests fail in each. */
 const runsAtOnce = 6;
 const deadlineMs = 1200;
-/** If several consecutive requests fail, the first one of the next run comes this many requests later. A long run sets CHECKS_ROUNDS to try every request. */
+/** Step between the first failing requests of two runs, where several consecutive requests fail. With CHECKS_ROUNDS set, tries every request as the first. */
 const startStep = process.env["CHECKS_ROUNDS"] === undefined ? 3 : 1;
 
 /** What happens to a failing request. */

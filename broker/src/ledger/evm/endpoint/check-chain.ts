@@ -1,7 +1,7 @@
 import type { Hash } from "../../../domain/topic.ts";
 import type { ChainIdentity, Rpc } from "./rpc.ts";
 
-/** The chain that an endpoint must serve. Until the first endpoint answers, the genesis hash is unknown, and so is a chain id that is not configured. */
+/** The chain that an endpoint must serve. Until the first endpoint answers, the genesis hash is unknown, and so is the chain id unless it is configured. */
 export interface ExpectedChain {
   readonly chainId: number | undefined;
   readonly genesisHash: Hash | undefined;

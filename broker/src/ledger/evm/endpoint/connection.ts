@@ -4,7 +4,7 @@ import type { Clock } from "../../../ports/clock.ts";
 export interface RpcCall {
   readonly method: string;
   readonly params?: readonly unknown[];
-  /** Whether the result should be neither null nor an empty list: while it is, an {@link EndpointSet} asks the next endpoint that answers. */
+  /** Whether the chain should have the data. If an endpoint returns null or an empty list, an {@link EndpointSet} asks the next one that answers. */
   readonly isPromised?: boolean | undefined;
 }
 

@@ -20,7 +20,7 @@ function createSet(nodes: readonly FakeNode[], speed = 25): EndpointSet {
   return new EndpointSet({ addresses, clock: new FastClock(speed), logger: silentLogger, timeoutMs: 20_000 });
 }
 
-/** Makes the node answer the method `broken` with `result`: "0x" is that of a chain node that has no number to return. */
+/** Makes the node answer the method `broken` with `result`. Chain nodes answer "0x" if they have no number to return. */
 function breakAnswer(node: FakeNode, broken: string, result: "0x" | null = "0x"): void {
   node.answer = ({ id, method }) => ({ id, result: method === broken ? result : node.chain.answer(method) });
 }
@@ -47,19 +47,24 @@ it.each([
   ["over HTTP", "http", true],
   ["over HTTP without batches", "http", false],
   ["over WebSocket", "ws", true],
-] as const)("names the method that an endpoint refuses among several, %s", async (_, scheme, takesBatches) => {
-  await using node = await FakeNode.start();
-  node.takesBatches = takesBatches;
-  const set = new EndpointSet({ addresses: [node.url(scheme)], clock: new FastClock(1), logger: silentLogger });
-  await set.request({ method: "eth_any" });
-  const filter = { address: `0x${"11".repeat(20)}`, signatures: [] } as const;
-  for (const refused of ["eth_getBlockByNumber", "eth_getLogs"]) {
-    node.answer = ({ id, method }) =>
-      method === refused ? { id, error: { code: -32000, message: "odd" } } : { id, result: node.chain.answer(method) };
-    await expect(new Rpc(set).logs({ from: 1, to: 2 }, filter)).rejects.toMatchObject({ message: `${refused}: odd` });
-  }
-  await set.close();
-});
+] as const)(
+  "names the refused method if an endpoint refuses one of several requests, %s",
+  async (_, scheme, takesBatches) => {
+    await using node = await FakeNode.start();
+    node.takesBatches = takesBatches;
+    const set = new EndpointSet({ addresses: [node.url(scheme)], clock: new FastClock(1), logger: silentLogger });
+    await set.request({ method: "eth_any" });
+    const filter = { address: `0x${"11".repeat(20)}`, signatures: [] } as const;
+    for (const refused of ["eth_getBlockByNumber", "eth_getLogs"]) {
+      node.answer = ({ id, method }) =>
+        method === refused
+          ? { id, error: { code: -32000, message: "odd" } }
+          : { id, result: node.chain.answer(method) };
+      await expect(new Rpc(set).logs({ from: 1, to: 2 }, filter)).rejects.toMatchObject({ message: `${refused}: odd` });
+    }
+    await set.close();
+  },
+);
 
 it("does not check the chain before each request to an endpoint that closes the connection after each answer", async () => {
   await using node = await FakeNode.start();
@@ -175,7 +180,7 @@ it("asks the next endpoint for promised logs if the first one returns none, and 
   await set.close();
 });
 
-it("asks the next endpoint for the logs of a range whose last block the first one lacks, although it returns no logs", async () => {
+it("accepts an empty range of logs from the next endpoint if the first one lacks the last block of the range", async () => {
   await using first = await FakeNode.start();
   await using second = await FakeNode.start();
   const set = createSet([first, second]);
@@ -217,7 +222,7 @@ it.each([{ result: null }, { error: { code: -32_601, message: "the method is not
     expect(await rpc.knows("0x1", { isSent: true })).toBe(true);
     second.answer = ({ id, method: asked }) => ({ id, result: asked === method ? null : second.chain.answer(asked) });
     const asked = rpc.knows("0x1", { isSent: true });
-    // An endpoint that fails may be the one that took the transaction.
+    // An endpoint that fails may have the transaction.
     if ("error" in answer) await expect(asked).rejects.toThrow("the method is not available");
     else expect(await asked).toBe(false);
     await set.close();
@@ -229,12 +234,12 @@ it("does not wait for promised logs of an endpoint that has not answered two req
   await using second = await FakeNode.start();
   second.answer = ({ id, method }) =>
     method === "eth_getLogs" ? undefined : { id, result: second.chain.answer(method) };
-  const set = createSet([first, second], 5); // The endpoint counts as late for twelve seconds.
+  const set = createSet([first, second], 5); // The second endpoint counts as late for twelve seconds of real time.
   await untilAnsweredBy(first, set);
   for (let count = 0; count < 3; count += 1) {
     expect(await set.request({ method: "eth_getLogs", isPromised: true })).toEqual([]);
     const checks = second.count("eth_blockNumber");
-    const check = (): void => expect(second.count("eth_blockNumber")).toBeGreaterThan(checks); // It is not on hold then.
+    const check = (): void => expect(second.count("eth_blockNumber")).toBeGreaterThan(checks); // So it is not on hold.
     await vi.waitFor(check, { timeout: 20_000, interval: 10 });
   }
   expect(second.count("eth_getLogs")).toBe(2);

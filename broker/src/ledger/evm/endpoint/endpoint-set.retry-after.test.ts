@@ -22,7 +22,7 @@ function askForPause(node: FakeNode): void {
 
 const until = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { timeout: 20_000, interval: 10 });
 
-/** Sends a request that the node answers once the returned function is called, which resolves with the answer. */
+/** Sends a request that stays unanswered until the test calls the returned function, which returns the answer. */
 async function sendEarly(set: EndpointSet, node: FakeNode): Promise<() => Promise<unknown>> {
   const late = createDeferred<unknown>();
   node.answer = ({ id }) => late.promise.then((result) => ({ id, result }));
@@ -47,7 +47,7 @@ it("sends an endpoint nothing for as long as its Retry-After says", async () => 
   await set.close();
 });
 
-it("does not return to an endpoint whose Retry-After runs because it answers an earlier request", async () => {
+it("does not return to an endpoint during its Retry-After, even if it answers an earlier request", async () => {
   await using first = await FakeNode.start();
   await using second = await FakeNode.start();
   const set = await createSet([first, second], stopped);
@@ -61,7 +61,7 @@ it("does not return to an endpoint whose Retry-After runs because it answers an 
   await set.close();
 });
 
-it("keeps to the Retry-After of the only endpoint, and reports it, although the endpoint answers an earlier request", async () => {
+it("waits for the Retry-After of the only endpoint, and reports it, even if the endpoint answers an earlier request", async () => {
   await using node = await FakeNode.start();
   const lines: string[] = [];
   const set = await createSet([node], stopped, { ...silentLogger, info: (message) => void lines.push(message) });
@@ -90,7 +90,7 @@ async function expectPause(set: EndpointSet, node: FakeNode): Promise<void> {
   expect(node.requests).toHaveLength(count);
 }
 
-it("keeps to a Retry-After that comes behind another failure, and names it", async () => {
+it("waits for a Retry-After that comes just after another failure, and reports the Retry-After", async () => {
   await using node = await FakeNode.start();
   const { set, pass } = await createTimedSet(node);
   const responses: ServerResponse[] = [];
@@ -109,7 +109,7 @@ it("keeps to a Retry-After that comes behind another failure, and names it", asy
   await set.close();
 });
 
-it("keeps to a Retry-After if an endpoint then turns out to serve another chain", async () => {
+it("waits for a Retry-After even if the endpoint then serves another chain", async () => {
   await using node = await FakeNode.start();
   const { set, pass } = await createTimedSet(node);
   const late = createDeferred<unknown>();
@@ -185,7 +185,7 @@ it("names the pause in the log when it leaves an endpoint because of its Retry-A
   await set.close();
 });
 
-it("opens no WebSocket for its subscriber for as long as the Retry-After of the only endpoint says", async () => {
+it("opens no WebSocket for its subscriber during the Retry-After of the only endpoint", async () => {
   await using node = await FakeNode.start();
   const clock = new FastClock(50);
   const set = new EndpointSet({ addresses: [node.url("ws")], clock, logger: silentLogger });

@@ -19,7 +19,7 @@ async function startNodes<const Count extends 1 | 2 | 3>(count: Count) {
   const started = await Promise.all(Array.from({ length: count }, () => FakeNode.start()));
   nodes.push(...started);
   type Two = [FakeNode, FakeNode];
-  return started as unknown as Count extends 1 ? [FakeNode] : Count extends 2 ? Two : [...Two, FakeNode]; // As many as asked for.
+  return started as unknown as Count extends 1 ? [FakeNode] : Count extends 2 ? Two : [...Two, FakeNode]; // Its length is `count`.
 }
 
 function createSet(addresses: readonly string[], options: Partial<EndpointSetOptions> = {}): EndpointSet {
@@ -47,7 +47,7 @@ const refuseSubscription =
   ({ id, method }: { readonly id: number; readonly method: string }) =>
     method === "eth_subscribe" ? { id, error: refusal } : { id, result: node.chain.answer(method) };
 
-/** Answers like the chain node, but closes the connection instead of an answer to one method. */
+/** Answers like the chain node, but closes the connection instead of answering one method. */
 const lose =
   (node: FakeNode, lost: string) =>
   ({ id, method }: { readonly id: number; readonly method: string }) => {
@@ -56,7 +56,7 @@ const lose =
   };
 
 describe("subscriptions", () => {
-  it("are asked of no endpoint that cannot notify, and none counts as notifying", async () => {
+  it("asks no endpoint that cannot notify for a subscription, and reports none as notifying", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url()]);
     await subscribe(set);
@@ -64,7 +64,7 @@ describe("subscriptions", () => {
     expect(node.count("eth_subscribe")).toBe(0);
   });
 
-  it("continue across a reconnect", async () => {
+  it("continues a subscription after a reconnect", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url("ws")]);
     const { heads } = await subscribe(set);
@@ -96,7 +96,7 @@ describe("subscriptions", () => {
     expect(set.isNotifying()).toBe(true);
   });
 
-  it("stay at the next endpoint while the first one, which is back, lags", async () => {
+  it("keeps the subscription at the next endpoint while the first one answers again but lags", async () => {
     const [first, second] = await startNodes(2);
     const set = createSet([first.url("ws"), second.url("ws")]);
     await subscribe(set);
@@ -125,7 +125,7 @@ describe("subscriptions", () => {
     await until(() => expect(heads).toContain("0x65"));
   });
 
-  it("are attempted again half a second after a lost connection, and later once a second attempt loses it", async () => {
+  it("subscribes again half a second after a lost connection, and waits longer if that attempt also loses the connection", async () => {
     const [node] = await startNodes(1);
     const clock = new VirtualClock();
     const messages: string[] = [];
@@ -144,7 +144,7 @@ describe("subscriptions", () => {
     expect(node.count("eth_subscribe")).toBe(2);
   });
 
-  it("are renewed half a second after the first of several lost connections", async () => {
+  it("renews a subscription half a second after the first of several lost connections", async () => {
     const [node] = await startNodes(1);
     const clock = new VirtualClock();
     const set = createSet([node.url("ws")], { clock });
@@ -201,7 +201,7 @@ describe("subscriptions", () => {
     await until(() => expect(set.isNotifying()).toBe(true));
   });
 
-  it("are renewed and moved within half a second also while a health check waits for a silent endpoint", async () => {
+  it("renews and moves a subscription within half a second even while a health check waits for a silent endpoint", async () => {
     const [first, second, silent] = await startNodes(3);
     silent.exchange = () => {};
     const clock = new VirtualClock();
@@ -221,7 +221,7 @@ describe("subscriptions", () => {
     await until(() => expect(second.count("eth_subscribe")).toBe(1));
   });
 
-  it("moves to the next endpoint although the silent one has not answered the request to renew the subscription", async () => {
+  it("moves to the next endpoint even while the silent one owes the answer to a subscription request", async () => {
     const [first, second] = await startNodes(2);
     const clock = new VirtualClock();
     const set = createSet([first.url("ws"), second.url("ws")], { clock });

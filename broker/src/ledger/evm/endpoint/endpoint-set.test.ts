@@ -26,7 +26,7 @@ afterEach(async () => {
 async function startNodes<const Count extends 1 | 2 | 3>(count: Count) {
   const started = await Promise.all(Array.from({ length: count }, () => FakeNode.start()));
   nodes.push(...started);
-  return started as unknown as Count extends 1 ? [FakeNode] : Count extends 2 ? [FakeNode, FakeNode] : FakeNode[]; // As many as asked for.
+  return started as unknown as Count extends 1 ? [FakeNode] : Count extends 2 ? [FakeNode, FakeNode] : FakeNode[]; // Its length is `count`.
 }
 
 function createSet(addresses: readonly string[], options: Partial<EndpointSetOptions> = {}): EndpointSet {
@@ -100,7 +100,7 @@ describe("fail-over", () => {
     expect(second.count("eth_any")).toBe(1);
   });
 
-  it("asks the next endpoint first after one lost answer, also before a health check", async () => {
+  it("asks the next endpoint first after one lost answer, even before a health check", async () => {
     const [first, second] = await startNodes(2);
     const set = createSet([first.url(), second.url()], { clock: new VirtualClock() });
     await ask(set);
@@ -112,7 +112,7 @@ describe("fail-over", () => {
     expect(second.count("eth_any")).toBe(2);
   });
 
-  it("asks an endpoint again soon that loses requests, but answers others in between", async () => {
+  it("asks an endpoint again soon if it loses requests but passes the check of its chain in between", async () => {
     const { node, set, pass } = await startHalfDead();
     for (let count = 1; count <= 8; count += 1) {
       await expect(ask(set)).rejects.toMatchObject({ reach: "unknown" });
@@ -123,7 +123,7 @@ describe("fail-over", () => {
     expect(await ask(set)).toBe("eth_any");
   });
 
-  it("asks an endpoint ever less often that answers the check of its chain and nothing else", async () => {
+  it("asks an endpoint ever less often if it answers only the checks of its chain", async () => {
     const { node, set, pass } = await startHalfDead();
     for (let count = 1; count <= 100; count += 1) {
       await expect(ask(set)).rejects.toThrow();
@@ -222,7 +222,7 @@ describe("fail-over", () => {
 });
 
 describe("another chain", () => {
-  it("checks the chain again for the next request if one failed during the check", async () => {
+  it("checks the chain again if a request failed during an earlier check", async () => {
     const [node] = await startNodes(1);
     const clock = { now: () => 0, monotonic: () => 0, after: () => () => {}, soon: () => {} };
     const set = createSet([node.url()], { clock });
@@ -270,7 +270,7 @@ describe("another chain", () => {
   });
 
   it.each([1, 5])(
-    "uses no endpoint if another chain is recorded than configured, here one of chain %i",
+    "uses no endpoint, not even one of chain %i, if the recorded chain is not the configured one",
     async (chainId) => {
       const [node] = await startNodes(1);
       const set = createSet([node.url()], { chainId: 5 });

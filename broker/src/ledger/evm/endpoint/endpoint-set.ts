@@ -132,11 +132,11 @@ export class EndpointSet implements EvmProvider {
         else throw isDoubtful ? this.#summarise(failures) : error;
       }
     }
-    // This endpoint may have what the others lack, and return it for a smaller range.
+    // The endpoint that refused the range may have logs that the others lack, and return them for a smaller range.
     const tooMuch = spansBlocks(call)
       ? refusals.find((refusal) => toRpcFailure(refusal).kind === "range-refused")
       : undefined;
-    // An endpoint that fails may be the one that took the transaction.
+    // An endpoint that fails may have the transaction.
     const isSure = method !== transactionMethod || failures.size + refusals.length === 0;
     if (tooMuch === undefined && isSure) for (const answer of empty) return answer;
     throw tooMuch ?? refusals[0] ?? this.#summarise(failures);
@@ -228,8 +228,8 @@ export class EndpointSet implements EvmProvider {
   }
 
   /**
-   * Uses the first healthy endpoint, else the first that is not down. Only the health check changes the endpoint in use: within half a second if one goes
-   * down, but without haste after a single lost answer, since requests pass by that endpoint by its rank.
+   * Uses the first healthy endpoint, else the first that is not down. Only the health check changes the endpoint in use: within half a second if that one goes
+   * down, at the next regular check after a single lost answer. Until then, requests go to an endpoint of better rank.
    */
   #choose(): void {
     const next =
@@ -289,7 +289,7 @@ export class EndpointSet implements EvmProvider {
     return endpoint;
   }
 
-  /** Has the endpoint's chain checked again, which may be another one after a reconnect, and renews the subscription soon. */
+  /** Has the endpoint's chain checked again, since another chain may answer after a reconnect, and renews the subscription soon. */
   #onLost(endpoint: Endpoint): void {
     endpoint.doubt();
     if (!endpoint.connection.canNotify) return;
@@ -297,7 +297,7 @@ export class EndpointSet implements EvmProvider {
     this.#schedulePatrol(true);
   }
 
-  /** Keeps a health check that is due earlier: frequent losses would put it off without end. */
+  /** Keeps a health check that is due earlier: otherwise frequent losses would postpone it forever. */
   #schedulePatrol(isUrgent = this.#endpoints.some(({ reason }) => reason !== undefined)): void {
     const { clock } = this.#options;
     const delayMs = isUrgent ? urgentPatrolMs : patrolMs;
@@ -312,8 +312,8 @@ export class EndpointSet implements EvmProvider {
   }
 
   /**
-   * Reads the newest block of each endpoint that is not on hold, and switches to the first healthy endpoint of the list. Until the chain is known,
-   * only one endpoint is asked. An endpoint that is silent delays neither the switch from one that is down nor the subscription. Never rejects.
+   * Reads the newest block of each endpoint that is not on hold, and switches to the first healthy endpoint of the list. Until the chain is known, only one
+   * endpoint is asked. A silent endpoint delays neither the switch from an endpoint that is down nor the subscription. Never rejects.
    */
   async #patrol(): Promise<void> {
     if (this.#current.reason !== undefined) this.#choose();
@@ -375,8 +375,8 @@ function checkLogs(answer: unknown, method: string, endpoint: Endpoint): void {
 }
 
 /**
- * Converts an internal error of a chain node, and an answer that is too long: the node may have the transaction. Such an error does not count against the
- * endpoint, which answers.
+ * Turns an internal error, or too long an answer, into the failure `unknown`: the chain node may have the transaction. The endpoint does not count as down,
+ * since it answered.
  */
 function toSendError(error: unknown, endpoint: Endpoint): unknown {
   if (error instanceof EndpointError && error.reach === "answer-too-long")

@@ -9,22 +9,22 @@ const holdLimits = { delayMsMin: 250, delayMsMax: 10_000 };
 const foreignHoldMs = 5_000;
 /** Consecutive lost or late answers after which an endpoint counts as down; a single one may be due to a long request. Other failures count at once. */
 const failuresMax = 2;
-/** Maximum number of consecutive failures for which an answer to the check of the chain still resets the pauses: later the endpoint is asked ever less often. */
+/** After this many consecutive failures, an answer to the check of the chain no longer shortens the next pause. */
 const lossesMax = 10;
-/** How long an endpoint that does not answer a method is asked last for this method, in milliseconds, although it answers others. */
+/** How long an endpoint that does not answer a method ranks behind others for this method, in milliseconds. */
 const lateMs = 60_000;
 
 export class Endpoint {
   readonly connection: Connection;
   /** Number of the endpoint's newest known block. */
   head: number | undefined;
-  /** How often something happened after which the endpoint may serve another chain. */
+  /** Number of events after which the endpoint may serve another chain. */
   #doubts = 0;
-  /** `#doubts` when the newest check began that found the expected chain. */
+  /** Value of `#doubts` at the start of the newest check that found the expected chain. */
   #doubtsChecked: number | undefined;
   #clock: Clock;
   #failures = 0;
-  /** Lost or late answers since the endpoint answered anything, also the check of its chain. */
+  /** Failures since the endpoint last answered anything, including the check of its chain. */
   #lost = 0;
   #heldUntil = 0;
   /** Until when the endpoint asked for no requests (Retry-After), on the monotonic clock. */
@@ -32,7 +32,7 @@ export class Endpoint {
   #reason: string | undefined;
   #isOverLimit = false;
   #downSince = 0;
-  /** Methods without an answer: how many consecutive requests, and until when other endpoints are better for the method. */
+  /** Methods without an answer: the number of consecutive requests, and until when the endpoint ranks behind others for the method. */
   readonly #late = new Map<string, { readonly count: number; readonly until: number }>();
 
   constructor(connection: Connection, clock: Clock) {
@@ -49,7 +49,7 @@ export class Endpoint {
     return this.#doubtsChecked === this.#doubts;
   }
 
-  /** Call it when a check of the chain begins; the result, when it found the expected chain. */
+  /** Call it when a check of the chain begins. Call the returned function if the check finds the expected chain. */
   beginCheck(): () => void {
     const doubts = this.#doubts;
     return () => void (this.#doubtsChecked = Math.max(doubts, this.#doubtsChecked ?? 0));
@@ -85,7 +85,7 @@ export class Endpoint {
     return this.#failures;
   }
 
-  /** Whether the last requests of this method, at least `failuresMax`, got no answer from the endpoint, and the newest was lately. */
+  /** Whether at least the last `failuresMax` requests of this method got no answer, the newest of them within `lateMs`. */
   isLate(method: string): boolean {
     const { count, until } = this.#late.get(method) ?? { count: 0, until: 0 };
     return count >= failuresMax && this.#clock.monotonic() < until;
@@ -93,7 +93,7 @@ export class Endpoint {
 
   onAnswer(method: string): void {
     this.#late.delete(method);
-    // The request was sent before the endpoint asked for the pause.
+    // This answers a request from before the pause, which still holds.
     if (this.#isPaused) return;
     this.#failures = 0;
     this.#lost = 0;
@@ -102,7 +102,7 @@ export class Endpoint {
     this.#isOverLimit = false;
   }
 
-  /** Call it when the endpoint answered a part of the check of its chain. If it loses the request that follows, it gets the next one soon. */
+  /** Call it when the endpoint answered a part of the check of its chain. If it loses the next request, the pause after that is short. */
   onCheckAnswer(): void {
     if (this.#failures < lossesMax) this.#lost = 0;
   }
@@ -115,7 +115,7 @@ export class Endpoint {
 
   onFailure(failure: EndpointError, failuresBefore: number): void {
     const { message, reach, retryAfterMs, isOverLimit } = failure;
-    // A rate limit says nothing about the chain, and a check of the chain would use it up.
+    // A rate limit says nothing about the chain, and the requests of a check would count against the limit.
     if (!isOverLimit) this.doubt();
     this.#isOverLimit = isOverLimit;
     if (retryAfterMs !== undefined) this.#pause(message, retryAfterMs);

@@ -63,7 +63,7 @@ export class HeadSubscription {
     await this.refresh();
   }
 
-  /** Call it now and then. Subscribes at the endpoint in use if it is not attached, and reports a newest block that the subscription missed. Never rejects. */
+  /** Call it regularly. Subscribes at the endpoint in use if it is not attached, and reports a newest block that the subscription missed. Never rejects. */
   async refresh(): Promise<void> {
     await this.#attach();
     const { head = -1 } = this.#options.current();
@@ -76,8 +76,8 @@ export class HeadSubscription {
   }
 
   /**
-   * Subscribes unless the endpoint cannot notify or is on hold: a request opens the connection, and a pause is one of handshakes, too. An endpoint that lost
-   * the last requests is not asked for a while: one that closes the connection instead of an answer fails all requests on it. Never rejects.
+   * Subscribes, unless the endpoint cannot notify or is on hold: the request might open a connection, which a requested pause also forbids. Does not ask an
+   * endpoint that lost the last such requests: if it closes the connection instead of answering, all requests on that connection fail. Never rejects.
    */
   async #attach(): Promise<void> {
     const { current, ask, logger } = this.#options;

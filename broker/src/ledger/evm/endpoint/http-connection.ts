@@ -31,7 +31,8 @@ interface Message extends RpcCall {
 }
 
 /**
- * How long `requestAll` sends single requests after the endpoint refused a batch, or answered two in a row in part, in milliseconds. Then it tries a batch.
+ * How long `requestAll` sends single requests, in milliseconds, after the endpoint refused a batch or left calls of two batches in a row unanswered. Then it
+ * tries a batch.
  */
 const singlesMs = 600_000;
 /** Statuses with which endpoints refuse batches. 500 is not one of them, since it may have any cause. */
@@ -62,7 +63,7 @@ export class HttpConnection implements Connection {
   #id = 0;
   /** Until when `requestAll` sends single requests, on the monotonic clock. */
   #singlesUntil = Number.NEGATIVE_INFINITY;
-  /** Whether the answer to the latest batch lacked some calls. One such answer may come from one chain node of many behind a load balancer. */
+  /** Whether the latest batch left some calls unanswered. If it happens once, only one of many chain nodes behind a load balancer may be the cause. */
   #wasShort = false;
 
   constructor(address: EndpointAddress, options: ConnectionOptions) {
@@ -212,8 +213,8 @@ export class HttpConnection implements Connection {
 }
 
 /**
- * Whether a connection ended as its answer announced, as with some endpoints after each answer or each refusal. undici uses this error only when an answer is
- * whole and the connection may get no further request.
+ * Whether a connection ended as its answer announced: some endpoints close it after each answer or each refusal. undici uses this error only if the answer is
+ * complete and the connection must not be used again.
  */
 function wasAnnounced(error: Error): boolean {
   return error instanceof errors.InformationalError && error.message === "reset";

@@ -76,7 +76,9 @@ const outOfTime = /timed[ -]?out|time-?out|deadline exceeded/i;
 /** Messages about a fault inside a chain node or load balancer. They do not say whether the request was processed. */
 const internal =
   /internal (server |json-?rpc )?error|server error|bad gateway|unavailable|upstream|no response|connection (was )?(reset|closed|lost)|socket hang up|\bEOF\b|context cancel|error without a message/i;
-/** Messages of chain nodes about a call that the contract ended. Chain nodes in Rust use the names that revm gives, such as "EVM error: OutOfGas(Basic)". */
+/**
+ * Messages of chain nodes about a call that failed in the contract. Chain nodes in Rust use the names that revm gives, such as "EVM error: OutOfGas(Basic)".
+ */
 const reverts =
   /revert|invalid ?(fe ?)?(opcode|jump)|opcode ?not ?found|bad (instruction|jump)|out ?of ?gas|stack ?(und|ov)erflow|vm (execution|exception)/i;
 const revertCode = 3;
@@ -152,7 +154,9 @@ export function isFeeCapped(error: unknown): boolean {
   return error instanceof BrokerError && error.cause instanceof RpcFailure && error.cause.kind === "fee-capped";
 }
 
-/** Whether the contract ended the call. Any other failure may end: a chain node that lacked a block or its state may have it at the next attempt. */
+/**
+ * Whether the contract itself made the call fail. Any other failure may pass: a chain node that lacked a block or its state may have it at the next attempt.
+ */
 export function isRevert({ kind, message, cause }: RpcFailure): boolean {
   return kind === "refused" && (reverts.test(message) || readError(cause).code === revertCode);
 }
@@ -172,8 +176,8 @@ export function toBrokerError(error: unknown): BrokerError {
 }
 
 /**
- * The error for a caller if a read from the chain failed. Whatever the endpoint answered, a later attempt may succeed. An error that is no RpcFailure is a
- * fault of the broker, or an answer that it cannot decode: callers do not get its text.
+ * The error for a caller if a read from the chain failed. Whatever the endpoint answered, a later attempt may succeed. An error that is no RpcFailure comes
+ * from a fault of the broker or from an answer that it cannot decode: callers do not get its text.
  */
 export function toReadError(error: unknown): BrokerError {
   if (error instanceof BrokerError) return error;

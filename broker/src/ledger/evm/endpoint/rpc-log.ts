@@ -38,8 +38,8 @@ export function inOrder(logs: readonly RpcLog[]): readonly RpcLog[] {
 }
 
 /**
- * The places of transactions that are given without an index: those of a block keep the order of the answer if two of them have a log of the same index. The
- * others have no place: the index of the log gives the order.
+ * The order of transactions for which the endpoint gives no index. If two transactions of a block have logs with the same index, those of the block keep the
+ * order of the answer. Otherwise they get no place, since the indexes of their logs give the order.
  */
 function placesOf(logs: readonly RpcLog[]): ReadonlyMap<Hash, number> {
   const transactions = new Map<string, Hash>();

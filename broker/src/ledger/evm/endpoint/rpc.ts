@@ -131,7 +131,10 @@ export class Rpc {
     return this.#request({ method: "eth_chainId" }, toCount);
   }
 
-  /** Callers know that the chain has the block: an endpoint without it may have deleted it. @throws RpcFailure if no endpoint has it. */
+  /**
+   * Call it only for a block that the chain has: an endpoint without the block may have deleted it, so the next one is asked. @throws RpcFailure if no endpoint
+   * has it.
+   */
   async header(tag: number | "latest"): Promise<Header> {
     const params = [toTag(tag), false];
     return this.#request({ method: "eth_getBlockByNumber", params, isPromised: true }, readHeader);
@@ -173,8 +176,8 @@ export class Rpc {
   }
 
   /**
-   * Undefined for a transaction that is in no block, as far as the endpoint knows. If `isPromised`, asks the endpoints in turn until an answer is not null,
-   * although that one may have no block yet, or lack logs.
+   * Undefined for a transaction that is in no block, as far as the endpoint knows. If `isPromised`, asks the endpoints in turn until one returns a receipt,
+   * even a receipt without a block or without its logs.
    */
   async receipt(hash: Hash, { isPromised, mayLackLogs = false }: ReceiptOptions = {}): Promise<Receipt | undefined> {
     const call = { method: "eth_getTransactionReceipt", params: [hash], isPromised };
@@ -273,7 +276,7 @@ async function classified<T>(ask: () => Promise<T>, method?: string): Promise<T>
 
 interface RawReceipt {
   readonly blockHash: Hash;
-  /** Null in the receipts that some chain nodes make of pending transactions. */
+  /** Null in the receipts that some chain nodes return for pending transactions. */
   readonly blockNumber: Hex | null;
   readonly status: Hex;
   readonly gasUsed: Hex;
@@ -282,8 +285,9 @@ interface RawReceipt {
 }
 
 /**
- * Undefined for a transaction that is in no block, and for one that must have logs, succeeded and lacks the logs that its receipt's bloom promises: some chain
- * nodes return a receipt before they have the logs of the block. Others return the bloom of the whole block, also for a transaction without logs.
+ * Undefined for a transaction that is in no block. Also undefined if the transaction succeeded, must have logs, and its receipt lacks the logs that its bloom
+ * promises: some chain nodes return a receipt before they have the logs of the block. Transactions that may lack logs are exempt, because some chain nodes
+ * return the bloom of the whole block with every receipt.
  * @throws RpcFailure if the receipt lacks the block, the status or the list of logs, which a later one may have.
  */
 function findReceipt(answer: unknown, mayLackLogs: boolean): Receipt | undefined {

@@ -23,7 +23,7 @@ export class ProofMaker {
   readonly #provider: EvmProvider;
   readonly #registry: Address;
   readonly #turns = new Semaphore(blocksAtOnce);
-  /** Hashes of blocks. Of the embedded chain, their numbers: it has no reorgs, and makes no block while it reads one for its hash. */
+  /** Blocks by hash. On the embedded chain by number: it has no reorgs, and reading a block just for its hash would delay new blocks. */
   readonly #tooLong = new BoundedMap<unknown, true>(tooLongMax);
   readonly #blocks = new ProvenBlocks((number) => this.#read(number));
 

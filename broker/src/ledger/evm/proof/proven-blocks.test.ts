@@ -27,7 +27,7 @@ test("reads a block once for concurrent calls and for calls soon after", async (
   expect(read).toEqual([7]);
 });
 
-test("reads a block again after a reorg, and after it returned another block than the wanted one", async () => {
+test("reads a block again if the kept one has another hash than the wanted one, as after a reorg", async () => {
   let now: Hash = "0x01";
   const blocks = new ProvenBlocks(async () => createBlock(10, now));
   expect((await blocks.get(7, "0x01")).hash).toBe("0x01");

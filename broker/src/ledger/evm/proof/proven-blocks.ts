@@ -10,7 +10,7 @@ const provenBlocksBytesMax = 16 * 2 ** 20;
 
 interface Kept {
   readonly block: ProvenBlock;
-  /** Drops it at the end of its time. */
+  /** Drops the block after `provenBlockKeptMs`. */
   readonly timer: NodeJS.Timeout;
 }
 
@@ -27,7 +27,7 @@ export class ProvenBlocks {
     this.#read = read;
   }
 
-  /** Returns block `number`, read again if the kept block's hash is not `hash`. The result may still have another hash: its read may be older than a reorg. */
+  /** Returns block `number`, read again if the kept block's hash is not `hash`. The result may still have another hash, if its read began before a reorg. */
   get(number: number, hash?: Hash): Promise<ProvenBlock> {
     const kept = this.#kept.get(number);
     if (kept !== undefined && (hash ?? kept.block.hash) === kept.block.hash) return Promise.resolve(kept.block);

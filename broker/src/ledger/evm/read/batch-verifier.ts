@@ -4,7 +4,7 @@ import { decodeEvents, merkleRoot } from "@stele/wire";
 import { commonEventRules, type EventRules, findBreach } from "../../../domain/event-rules.ts";
 import type { BatchFault } from "../../../ports/ledger.ts";
 
-/** Upper bound on the encoded bytes of own batches that are kept until the chain returns them. Batches that are kept need no verification. */
+/** Upper bound on the encoded bytes of own batches that are kept until the chain returns them. A kept batch needs no verification. */
 const ownBytesMax = 16_777_216;
 
 /** A batch on the chain: the count and root that its publisher declared, which may be wrong, and its bytes. */

@@ -30,7 +30,7 @@ function marksOf(round: Round | undefined): readonly number[] | undefined {
   return round?.blocks.flatMap(({ entries }) => entries.map(({ address }) => Number(address)));
 }
 
-/** Makes a node return no logs of a block as often as `times` says. */
+/** Makes the node leave out the logs of a block in as many answers as `times` returns for its mark. */
 function leaveOut(node: FakeNode, times: (mark: number) => number): void {
   const { request } = node;
   const asked = new Map<number, number>();
@@ -73,7 +73,7 @@ test("rejects the logs of a range if one log comes from another block with the s
   await expect(reader.read(range)).rejects.toThrow("block 1 changed while it was read");
 });
 
-test("pauses once for all blocks of a round whose promised logs are left out, and warns of a block that has none then", async () => {
+test("pauses once for all blocks of a round that lack promised logs, and warns of a block that still lacks them afterwards", async () => {
   const { node, rpc, clock, reader, warnings } = createReader(10);
   leaveOut(node, (mark) => (mark === 1 ? 0 : mark === 7 ? 2 : 1));
   const range = { after: await rpc.header(0), to: 10, blocksMax: 16, head: 10, header: undefined, ended: unaborted };
@@ -133,7 +133,7 @@ test("asks each endpoint for promised logs, also if one refuses a request for al
   expect(marksOf(await reading)).toEqual([1]);
 });
 
-test("an end of the reading ends the pause", async () => {
+test("ends the pause if the reading ends", async () => {
   const { node, rpc, clock, reader } = createReader(1);
   leaveOut(node, () => 1);
   const ending = new AbortController();
@@ -185,7 +185,7 @@ test("lets other work run between two batches, of one block or of two, once they
   node.request = async (call) => {
     const answer = await request.call(node, call);
     if (call.method !== "eth_getLogs") return answer;
-    const logs = answer as readonly { readonly topics: readonly string[] }[]; // The node's own.
+    const logs = answer as readonly { readonly topics: readonly string[] }[]; // As FakeNode makes them.
     return logs.map((log) => ({ ...log, topics: [publishedSignature, ...log.topics.slice(1)] }));
   };
   const rpc = new Rpc(node);

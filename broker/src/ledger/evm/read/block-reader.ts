@@ -153,8 +153,9 @@ export class BlockReader {
   }
 
   /**
-   * The logs of each block. A chain node may announce a block before it can search its logs, and return none: asks again, all endpoints, for logs that headers
-   * promise. The first pass asks one endpoint: a bloom filter may promise logs that do not exist, and an endpoint that hangs must not delay each such block.
+   * The logs of each block. A chain node may announce a block before it can search the logs of that block, and then return none. So if the header promises logs
+   * and the first endpoint returns none, asks all endpoints after a pause. The first pass asks only one: a bloom filter may promise logs that do not exist, and
+   * an endpoint that hangs must not delay each such block.
    */
   async #promisedLogs(headers: readonly Header[], ended: AbortSignal): Promise<readonly (readonly ContractLog[])[]> {
     const logs = await this.#logsOf(headers, false);
@@ -176,7 +177,7 @@ export class BlockReader {
     return this.#parseAll(await this.#blockLogs.read(header, isPromised));
   }
 
-  /** Believes that a range has no logs once the endpoints that can be asked say so: one may have deleted its old logs. */
+  /** Believes that a range has no logs only if no endpoint that answers returns any: one may have deleted its old logs. */
   async #readRange(range: BlockRange): Promise<Round> {
     const { rpc, registry } = this.#options;
     const filter = { address: registry, signatures: logSignatures, isPromised: true };
@@ -232,7 +233,7 @@ export class BlockReader {
   async #entries(logs: readonly ContractLog[]): Promise<LedgerEntry[]> {
     const entries: LedgerEntry[] = [];
     for (const log of logs) {
-      await this.#slices.pause(); // Also before the first one: another block's may have used up the slice.
+      await this.#slices.pause(); // Also before the first log: those of another block may have used up the slice.
       const entry = this.#entry(log);
       if (entry !== undefined) entries.push(entry);
     }

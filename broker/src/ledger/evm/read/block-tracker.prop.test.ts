@@ -42,12 +42,12 @@ class World {
   readonly ended = new AbortController();
   blocks: LedgerBlock[] = [];
   reorganisations = 0;
-  /** Reorganisations whose last common block the tracker named. */
+  /** Number of reorgs for which the tracker reported the last common block. */
   namedForks = 0;
   #marks = 0;
 
   constructor(confirmations: number, lags: readonly number[]) {
-    // Chain nodes answer in turn. Now and then another client has a turn too, else a request that is repeated could meet the same lagging node for ever.
+    // Chain nodes answer in turn. Now and then another client takes a turn: otherwise a repeated request could always reach the same lagging node.
     let [requests, random] = [0, 1];
     this.node.behind = () => {
       random = (random * 16_807) % 2_147_483_647;

@@ -15,7 +15,7 @@ import { type Finality, FinalityPolicy } from "./finality.ts";
 
 const registry: Address = `0x${"12".repeat(20)}`;
 
-/** A chain that calls its third newest block finalized, and the requests for headers that it answered. */
+/** A chain whose third newest block is finalized. Records the blocks of requests for headers. */
 class CountingNode extends FakeNode {
   headers: unknown[] = [];
 
@@ -27,7 +27,7 @@ class CountingNode extends FakeNode {
   }
 }
 
-/** A chain node that is busy for some searches for logs, and the number of blocks of each search. */
+/** A chain node that is too busy for the first `busyFor` searches for logs. Records the number of blocks of each search. */
 class BusyNode extends CountingNode {
   busyFor = 0;
   readonly spans: number[] = [];
@@ -48,7 +48,7 @@ class BusyNode extends CountingNode {
   }
 }
 
-/** Has the endpoint serve this chain. */
+/** Makes the endpoint serve this chain. */
 function serve(endpoint: HttpNode, chain: FakeNode): void {
   endpoint.takesBatches = false;
   endpoint.answer = async (call) => {
@@ -98,7 +98,7 @@ describe("a block tracker", () => {
     await tracker.start(await rpc.header("latest"));
   }
 
-  /** Has an endpoint that serves `node`. The result has it serve another chain behind the same connection. */
+  /** Sets up an endpoint that serves `node`. The returned function makes it serve another chain behind the same connection. */
   function serveInTurn(): (chain: CountingNode) => void {
     let served = node;
     rpc = new Rpc({

@@ -117,7 +117,7 @@ test("finds the block of a batch at any endpoint, newest blocks first, and none 
   provider.current = passAll;
 });
 
-test("looks for a batch in parts that are as large after an outage", async () => {
+test("looks for a batch in parts of the same size after an outage", async () => {
   const { current } = provider;
   const range = { from: 1, to: await ledger.finalBlockNumber(unaborted) };
   const unknown = { address: committed[0]?.address ?? "0x", firstSequence: count + 1 } as const;
@@ -129,7 +129,7 @@ test("looks for a batch in parts that are as large after an outage", async () =>
   provider.current = passAll;
 });
 
-/** Has the endpoint refuse requests for the logs of more blocks. */
+/** Makes the endpoint refuse requests for the logs of more than `blocks` blocks. */
 function refuseOver(blocks: number, message: string): void {
   const { current } = provider;
   provider.current = async (request, pass) => {
@@ -166,7 +166,7 @@ test("finds a batch if the endpoint refuses larger parts in unknown words", asyn
   provider.current = passAll;
 });
 
-test("searches half as many blocks after each failure, and never more again in the same search", async () => {
+test("halves the number of blocks after each failure, and never raises it again in the same search", async () => {
   refuseOver(2, "nobody may have that");
   const range = { from: 1, to: await ledger.finalBlockNumber(unaborted) };
   const unknown = { address: committed[0]?.address ?? "0x", firstSequence: count + 1 } as const;

@@ -14,14 +14,16 @@ export interface BatchSearch {
   readonly signal: AbortSignal;
 }
 
-/** See the port's findBatch. Begins at the newest block, near which most gaps are, and asks all endpoints until one returns the batch. @throws RpcFailure. */
+/**
+ * See the port's findBatch. Begins at the newest block, since most gaps are near it, and asks all endpoints until one returns the batch. @throws RpcFailure.
+ */
 export async function findBatch(
   { from, to }: BlockRange,
   { rpc, registry, batch, signal }: BatchSearch,
 ): Promise<number | undefined> {
   const filter = { address: registry, signatures: [publishedSignature], batch, isPromised: true };
   const size = new RangeSize();
-  let most = Number.POSITIVE_INFINITY; // Blocks of one request. It never grows again: each request too many may take the whole timeout.
+  let most = Number.POSITIVE_INFINITY; // Blocks of one request. Never grows again: each request for too many blocks may take the whole timeout.
   let end = to;
   while (end >= from && !signal.aborted) {
     const part = { from: Math.max(from, end - Math.min(size.blocks, most) + 1), to: end };

@@ -99,14 +99,14 @@ export class HeadWatcher {
     try {
       await this.refresh();
     } catch (error) {
-      // The embedded chain pushes its blocks: nothing would ask it again.
+      // Not for the embedded chain: it pushes its blocks, so nothing would ask it again and clear the failure.
       if (this.#unfollow === undefined) this.#onUnread(error);
     } finally {
       this.#isPoking = false;
     }
   }
 
-  /** Has the newest block polled until it is read, even if the endpoint notifies. Connections report missing answers themselves. */
+  /** Polls until the newest block is read, even if the endpoint notifies. Reports only refusals: the connections report missing answers themselves. */
   #onUnread(error: unknown): void {
     this.#isFailing = true;
     if (isUnanswered(toRpcFailure(error))) this.#options.logger.debug("chain head not read", { error });

@@ -1,7 +1,7 @@
 const blocksAtFirst = 16;
 /** Upper bound on the blocks of one request for logs. */
 const blocksMax = 8192;
-/** Wanted memory of the logs of one answer, in bytes. After an answer with more, the range is halved. */
+/** Desired memory of the logs of one answer, in bytes. An answer with more halves the range. */
 const bytesWanted = 4_194_304;
 /** Number of answers after which the maximum range is doubled; refusals lower it. */
 const answersBeforeMore = 16;

@@ -87,7 +87,8 @@ export async function completeDeployment(rpc: Rpc, options: DeployOptions, deplo
   let place = "no block holds it";
   let lostLooks = 0;
   let isNonceUsed = false;
-  // A used nonce is looked into to the end: the next attempt would have to count from 0, and a short deadline would never let it decide.
+  // If the nonce is used, finishes all checks, even after the deadline. Otherwise each attempt with a short deadline would begin to count anew, and none would
+  // decide.
   for (let look = 0; isNonceUsed || clock.monotonic() < end; look += 1) {
     const receipt = await findReceipt(rpc, deployment);
     if (receipt?.succeeded === false)

@@ -9,7 +9,9 @@ const hash = `0x${"00".repeat(32)}` as const;
 const head = { number: "0x5", hash, parentHash: hash, timestamp: "0x1", gasLimit: "0x1000000" };
 const noTopics = encodeFunctionResult({ abi: topicRegistryAbi, functionName: "topics", result: [] });
 
-/** Two chain nodes behind one address. The second one answers all requests but those for blocks and counts; if it lags, it lacks the newest block. */
+/**
+ * Two chain nodes behind one address. The first answers requests for blocks and counts, the second all others. If the second lags, it lacks the newest block.
+ */
 function nodes(isLagging: boolean): EvmProvider {
   return {
     request: async ({ method, params = [] }) => {
@@ -29,6 +31,6 @@ test("finds the registry that a key deployed", async () => {
   });
 });
 
-test("fails if another chain node than the one that counted lacks the newest block, and does not miss the registry", async () => {
+test("fails, instead of missing the registry, if a second chain node lacks the newest block", async () => {
   await expect(findRegistry(new Rpc(nodes(true)), deployer)).rejects.toThrow("header not found");
 });

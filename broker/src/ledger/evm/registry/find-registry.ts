@@ -11,8 +11,9 @@ import { isRevert, RpcFailure } from "../endpoint/rpc-failure.ts";
 export const registryNoncesMax = 16;
 
 /**
- * The registry that `deployer` created, undefined if there is none among its first transactions; and how many transactions it has sent. Both as of one block:
- * of several chain nodes behind one address, one that lags must refuse, else it would lack the code of a registry whose deployment another one counted.
+ * The registry that `deployer` created, undefined if there is none among its first transactions; and how many transactions it has sent. Reads both as of one
+ * block. Of several chain nodes behind one address, one may count the deployment, and another that lags may not have the code yet: the block number makes the
+ * second refuse.
  */
 export async function findRegistry(
   rpc: Rpc,
@@ -30,7 +31,7 @@ export async function findRegistry(
 interface IsRegistryOptions {
   readonly address: Address;
   readonly from: Address;
-  /** After which block; the newest if omitted. */
+  /** The block as of which the code is called; the newest if omitted. */
   readonly at?: number;
 }
 

@@ -42,7 +42,10 @@ test.each(["header not found", "missing trie node 1234"])(
   },
 );
 
-/** A ledger on a chain of its own, and a function after which its chain node answers calls as of the newest block of that time, and refuses later ones. */
+/**
+ * A ledger on a chain of its own. `rememberBlock` returns a function that makes the chain node lag from then on: it answers calls as of the remembered block,
+ * and refuses calls that name another one. `catchUp` ends the lag.
+ */
 async function startLedger(name: string, options: Partial<EvmLedgerOptions> = {}) {
   const genesisAccounts = [new Signer(testKey(name)).address];
   const chain = await startEmbeddedChain({ file: ":memory:", chainId: 1337, genesisAccounts });

@@ -83,8 +83,8 @@ export class OwnWriters {
   }
 
   /**
-   * The set for new topics. Asks the registry each time: another member may have removed this account, and after a reorg the number may belong to
-   * somebody else's set. Then the group creates a new set.
+   * The set for new topics. Asks the registry each time: another member may have removed this account, and after a reorg the number may belong to somebody
+   * else's set. In the second case, the group creates a new set.
    * @throws BrokerError 100113 if this account is not a member, 200205 if the chain is behind; RpcFailure; otherwise as RegistryTransactions does.
    */
   async forOpening(): Promise<number> {

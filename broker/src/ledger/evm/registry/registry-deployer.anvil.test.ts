@@ -225,7 +225,7 @@ it("waits for a receipt that the endpoint lacks although the nonce is used", asy
 });
 
 it.each([1, 2])(
-  "deploys no second registry if the chain node did not count the deployment of the first in its first %d answers",
+  "deploys no second registry if the first %d answers of the chain node do not count the deployment of the first",
   async (times) => {
     await startOnce({ memory: { find: async () => undefined, save: async (record) => record } });
     await ask("anvil_setNextBlockBaseFeePerGas", "0x2540be40000"); // Otherwise the second deployment would be the same transaction.

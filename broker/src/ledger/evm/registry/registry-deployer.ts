@@ -18,9 +18,9 @@ import { createdAddress } from "./find-registry.ts";
 const ownNoncesMax = 256;
 
 /**
- * Deploys a group's registry; resolves once a final block contains it, with undefined if another transaction used its nonce. Call it again after a failure: it
- * then resumes the deployment in the journal, which gets the deployment before the chain does. So this signer sends another one only after the first was
- * refused or reverted, or another transaction used its nonce. `place`: see `signDeployment`. @throws BrokerError; RpcFailure.
+ * Deploys a group's registry; resolves once a final block contains it, with undefined if another transaction used its nonce. The journal gets the deployment
+ * before the chain does. So a call after a failure resumes that deployment: this signer sends another one only if the first was refused or reverted, or if
+ * another transaction used its nonce. `place`: see `signDeployment`. @throws BrokerError; RpcFailure.
  */
 export async function deployRegistry(
   rpc: Rpc,

@@ -9,7 +9,7 @@ import { RegistryGuard } from "./registry-guard.ts";
 
 const address: Address = `0x${"ab".repeat(20)}`;
 
-test("ends an outage that a call reports during a check, whatever the moment, if the registry is there", async () => {
+test("ends an outage that a call reports at any moment of a check, if the registry is there", async () => {
   const noTopics = encodeFunctionResult({ abi: topicRegistryAbi, functionName: "topics", result: [] });
   for (let ticks = 0; ticks < 40; ticks += 1) {
     const clock = new VirtualClock();

@@ -6,7 +6,7 @@ import type { Address } from "../../../domain/topic.ts";
 import type { TopicWriters } from "../../../ports/topic-writers.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
 
-/** The status of a topic for the account that asks. Only other accounts may write to a topic that is `others-only`. */
+/** The status of a topic for the account that asks. `others-only`: this account may not write to the topic. */
 export type TopicStatus = "never-opened" | "open" | "closed" | "others-only";
 
 export interface RegistryOptions {
@@ -25,9 +25,9 @@ type Tag = number | "latest";
 const ownersStart = BigInt(toHex(keccak256(fromHex(`0x${writerOwnersSlot.toString(16).padStart(64, "0")}`))));
 
 /**
- * The registry's views, as its `from` account sees them. Each throws RpcFailure, or the error of `onMissing` if there is no code. A "no" is asked for again
- * as of the newest known block: a chain node that lags, perhaps one of many behind one address, refuses then, instead of denying what it does not have yet.
- * If the chain node is ahead of this broker, the second answer is the older one.
+ * The registry's views, as its `from` account sees them. Each throws RpcFailure, or the error of `onMissing` if there is no code. After a "no", asks again as
+ * of the newest known block: a chain node that lags then refuses, instead of answering from an older block. (If the chain node is ahead of this broker, the
+ * second answer is from an older block than the first.)
  */
 export class Registry {
   readonly address: Address;

@@ -102,12 +102,12 @@ async function firstRegistry(rpc: Rpc, options: SettleOptions): Promise<Address>
   const { choice, memory, logger, mayDeploy, maySign } = options;
   const signer = options.signer.address;
   if (choice !== undefined && choice !== "deploy") return lowerCase(choice);
-  // Searches again if another transaction used the nonce: a chain node that is still syncing did not count the deployment of an earlier registry.
+  // If another transaction used the nonce, searches again: a chain node that is still syncing may not have counted the deployment of an earlier registry.
   while (mayDeploy()) {
     const found = choice === undefined ? await findRegistry(rpc, signer) : undefined;
     if (found?.address !== undefined) return found.address;
     if (!maySign) throw notActivated();
-    // Only a nonce that the search counted as unused: by a second count, one that the search left out could be that of an earlier registry.
+    // Uses the nonce at which the search ended. A second count could be higher, and skip the nonce of an earlier registry that the search did not see.
     const place = { isRemembered: memory !== noMemory, nonce: found?.used };
     const address = await deployRegistry(rpc, options, place);
     if (address === undefined) continue;

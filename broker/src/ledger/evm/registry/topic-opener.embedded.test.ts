@@ -211,7 +211,7 @@ test.each([2, 31, 32, 128])(
   },
 );
 
-test("a start and an open of an open topic succeed if the chain node returns the bloom of the whole block with each receipt", async () => {
+test("a start and the opening of an open topic succeed if the chain node puts the bloom of the whole block into each receipt", async () => {
   provider.current = async ({ method }, pass) => {
     const answer = await pass();
     if (method !== "eth_getTransactionReceipt" || answer === null) return answer;

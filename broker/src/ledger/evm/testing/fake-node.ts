@@ -15,14 +15,13 @@ interface FakeBlock {
 }
 
 /**
- * A fake chain, which answers like several chain nodes, some of them behind. A block has one log for each of its marks (numbers): the log closes the topic
- * whose address is that number.
+ * A fake chain, which answers like several chain nodes, some of which lag. A block has one log for each of its marks (numbers): the log closes the topic whose
+ * address is that number.
  */
 export class FakeNode implements EvmProvider {
   readonly registry: Address;
   /**
-   * By how many blocks the chain node that answers a method is behind the head. One of them answers all requests of a `requestAll`: the largest number of its
-   * methods counts.
+   * How many blocks the chain node that answers a method lags. One chain node answers all requests of a `requestAll`: the largest lag of their methods counts.
    */
   behind: (method: string) => number = () => 0;
   #blocks: FakeBlock[] = [];

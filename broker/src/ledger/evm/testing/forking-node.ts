@@ -48,7 +48,7 @@ export class ForkingNode implements EvmProvider {
   gasNeeded = 0;
   /** Whether the chain node refuses transactions with less gas than they need; otherwise they run out of gas. */
   checksGas = false;
-  /** Data of transactions at which the chain node fails for ever. */
+  /** Data of transactions at which the chain node always fails. */
   readonly failsAt = new Set<Hex>();
   #made = 0;
   /** Gas that a transaction needs, by its data. */

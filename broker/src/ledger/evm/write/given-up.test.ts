@@ -8,7 +8,7 @@ const minute = 60_000;
 const data = (mark: number): Uint8Array => new Uint8Array(40).fill(mark);
 const bad = data(1);
 
-/** The chain node fails at one transaction, whatever its price, and accepts all others. */
+/** A chain node that fails at one transaction, whatever its price, and accepts all others. */
 function startFailing({ deadlineMs = 30_000, code = -32_603, message = "Internal error" } = {}): SenderWorld {
   const world = new SenderWorld({ deadlineMs, journal: new TestJournal() });
   world.node.onSend = (raw) => {
@@ -26,7 +26,7 @@ const priceOf = (raw: Hex): bigint => parseTransaction(raw).gasPrice ?? 0n;
 test.each([
   { isStrict: false, code: -32_603, message: "Internal error" },
   { isStrict: true, code: -32_000, message: "internal error" },
-])("a no-op replaces a transaction at which the chain node fails for ever: %j", async ({ isStrict, ...error }) => {
+])("a no-op replaces a transaction at which the chain node always fails: %j", async ({ isStrict, ...error }) => {
   const world = startFailing(error);
   const { clock, node, sender, signer } = world;
   node.isStrict = isStrict;
@@ -57,7 +57,7 @@ test("gives up no transaction of unknown fate because of a limit of the endpoint
   expect(pooled(world)).toEqual([[0, toHex(bad)]]);
 });
 
-test("sends a no-op again after the chain node refused it once because the account could not pay", async () => {
+test("sends a no-op again after the chain node refused it once for lack of funds", async () => {
   const world = new SenderWorld({ fees: "legacy", deadlineMs: 30_000, feeBumpAfterMs: 20_000 });
   const { clock, fees, node } = world;
   await fees.refresh();
@@ -78,7 +78,7 @@ test("sends a no-op again after the chain node refused it once because the accou
   expect(pooled(world)).toEqual([[0, undefined]]);
 });
 
-test("a no-op offers more at once until it replaces an earlier run's transaction that exceeds the gas of a block", async () => {
+test("raises the fee of a no-op at once until it replaces an earlier run's transaction that exceeds the gas of a block", async () => {
   const journal = new TestJournal();
   const options = { fees: "legacy", journal, feeBumpAfterMs: 5000 } as const;
   const earlier = new SenderWorld(options);
@@ -140,7 +140,7 @@ test("does not give up a transaction while no endpoint answers", async () => {
   expect(pooled(world)).toEqual([[0, toHex(data(1))]]);
 });
 
-test("gives up only one transaction while the chain node answers each with an internal error; afterwards blocks include all nonces", async () => {
+test("gives up only one transaction while the chain node answers each with an internal error, and blocks include all nonces afterwards", async () => {
   const world = startFailing();
   const { clock, node, sender } = world;
   let isFailing = true;

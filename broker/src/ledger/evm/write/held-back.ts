@@ -5,11 +5,11 @@ import type { Rpc } from "../endpoint/rpc.ts";
 import type { InFlight } from "./in-flight.ts";
 import type { TransactionState } from "./transaction-state.ts";
 
-/** Age from which the first version counts as held back while the endpoint does not count it as executable, in milliseconds. */
+/** Age, in milliseconds, from which the first version counts as held back if the endpoint does not count it as executable. */
 const heldBackAfterMs = 3000;
 /** Factor by which that age grows with each version. */
 const patienceFactor = 4;
-/** Upper bound on the versions of a held-back transaction, the first included: some chains never count pending transactions. */
+/** Upper bound on the versions of a held-back transaction, including the first: some chains never count pending transactions. */
 const heldBackVersionsMax = 3;
 
 export interface HeldBackOptions {

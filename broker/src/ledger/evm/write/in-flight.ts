@@ -30,7 +30,7 @@ export class InFlight {
     return this.#byNonce.get(nonce);
   }
 
-  /** The lowest nonce that the chain does not count as used without a known block; undefined if there is none. */
+  /** The lowest nonce in flight, except those that the chain counts as used although no known block contains them; undefined if there is none. */
   lowestNonce(): number | undefined {
     return this.#findLowest(({ usedSince }) => usedSince === undefined);
   }
@@ -61,7 +61,7 @@ export class InFlight {
     for (const hash of hashesOf(pending.state)) this.#byHash.set(hash, pending);
   }
 
-  /** Removes a transaction by its nonce and versions in `signed`, which its current state may have lost. */
+  /** Removes a transaction. `signed` has its nonce and versions, which its current state may have lost. */
   delete(pending: PendingTransaction, signed: Pick<TransactionState, "nonce" | "variants"> = pending.state): void {
     const { nonce } = signed;
     if (nonce !== undefined && this.#byNonce.get(nonce) === pending) this.#byNonce.delete(nonce);

@@ -7,7 +7,7 @@ import { hashOf, TestJournal } from "../testing/writer-world.ts";
 
 const data = new Uint8Array(100).fill(7);
 
-/** A journal whose next reads wait for a promise. */
+/** A journal whose reads wait for a promise of the test. */
 class SlowJournal extends TestJournal {
   before: () => Promise<void> = async () => {};
 
@@ -102,7 +102,7 @@ test("resends a lost final transaction, even if a no-op was signed with its nonc
   expect(poolOf(world)).toEqual({ 0: sent });
 });
 
-test("resends a no-op that a deep reorg removed, even if the chain node refuses it three times and answers an internal error for the transaction that it replaced", async () => {
+test("resends a no-op that a deep reorg removed, even if the chain node refuses it three times and fails at the transaction that it replaced", async () => {
   const world = new SenderWorld({
     journal: new TestJournal(),
     fees: "legacy",

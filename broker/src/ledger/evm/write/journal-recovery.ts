@@ -23,7 +23,7 @@ export interface JournalRecoveryOptions {
 export class JournalRecovery {
   readonly #options: JournalRecoveryOptions;
   readonly #kept = new KeptTransactions();
-  /** Nonces of lost transactions that are being read from the journal. */
+  /** Nonces of lost transactions that are not read from the journal yet. */
   readonly #bringingBack = new Set<number>();
 
   readonly #stopping = new AbortController();
@@ -79,7 +79,7 @@ export class JournalRecovery {
     void this.#bringBack(this.#kept.takeAfter(blockNumber));
   }
 
-  /** Resumes the kept transactions with these nonces. Returns those that are being resumed now, also by earlier calls. */
+  /** Resumes the kept transactions with these nonces. Returns the nonces whose transactions are being resumed, by this call or an earlier one. */
   resume(nonces: readonly number[]): readonly number[] {
     void this.#bringBack(this.#kept.takeNonces(new Set(nonces)));
     return nonces.filter((nonce) => this.#bringingBack.has(nonce));

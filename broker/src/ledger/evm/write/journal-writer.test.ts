@@ -55,7 +55,7 @@ test("repairs a damaged entry, and keeps changes made to other entries meanwhile
   ]);
 });
 
-test("is idle once a change is written that was made during the wait", async () => {
+test("is idle only once a change that was made during the wait is written", async () => {
   const journal = new TestJournal();
   const begun = createDeferred<void>();
   const record = journal.recordTransactions.bind(journal);

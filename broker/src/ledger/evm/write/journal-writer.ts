@@ -59,7 +59,7 @@ export class JournalWriter {
   /** The intact entries. Repairs the journal if it has damaged ones. */
   async list(): Promise<readonly JournalEntry[]> {
     const { journal, groupId, sender } = this.#options;
-    await this.#newest; // Not until this is idle: busy publishers leave it no pause.
+    await this.#newest; // Does not wait until this is idle, since busy publishers make change after change.
     const checked = checkEntries(await journal.listTransactions(groupId, sender));
     if (checked.damaged.length > 0) await this.#repair(checked);
     return checked.intact;
@@ -92,7 +92,7 @@ export class JournalWriter {
     );
   }
 
-  /** Resolves when no change waits for a write, even one that was made meanwhile: after a stop, the journal may be closed. */
+  /** Resolves when no change waits for a write, including changes made meanwhile. After that, the journal may be closed. */
   async idle(): Promise<void> {
     for (let seen: Promise<unknown> | undefined; seen !== this.#newest; ) {
       seen = this.#newest;

@@ -1,6 +1,6 @@
 /** The journal keeps an included transaction for at least this many blocks, in case a deep reorg removes it; for fewer if `keptBytesMax` is exceeded. */
 export const keptBlocksMax = 64;
-/** Upper bound on the bytes of included transactions in the journal. Up to `removedTogether` - 1 more transactions may exceed it. */
+/** Upper bound on the bytes of included transactions in the journal; up to `removedTogether` - 1 transactions may come on top. */
 const keptBytesMax = 67_108_864;
 /** Minimum number of entries per removal, because each removal waits for the disk. */
 const removedTogether = 16;

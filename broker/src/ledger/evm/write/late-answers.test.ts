@@ -17,7 +17,7 @@ test.each([
   ["without a journal", {}],
   ["with a journal", { journal: new TestJournal() }],
 ])(
-  "after a transaction ran out of gas, sends exactly one in its place, even if a late answer refuses the old one, %s",
+  "after a transaction ran out of gas, sends exactly one in its place, even if a late answer refuses the old transaction, %s",
   async (_, options) => {
     const world = new SenderWorld(options);
     const { node, clock, sender } = world;

@@ -20,7 +20,7 @@ test.each(["0x", "", null, {}, "0xzz"])(
   },
 );
 
-test("answers with the endpoint's refusal to return the next nonce, and names it until the endpoint returns the nonce", async () => {
+test("answers callers with the endpoint's refusal to return the next nonce, and reports it until the endpoint returns the nonce", async () => {
   const world = new SenderWorld();
   const { node, clock, sender, signer } = world;
   const accept = refuseNextNonce(world);
@@ -38,7 +38,7 @@ test("answers with the endpoint's refusal to return the next nonce, and names it
   expect(sender.trouble.find()).toBeUndefined();
 });
 
-test("names a refusal of the next nonce for five minutes, since nobody may publish again", async () => {
+test("reports a refusal of the next nonce for only five minutes, since perhaps nobody publishes again", async () => {
   const world = new SenderWorld();
   refuseNextNonce(world);
   await world.send(1);
@@ -49,7 +49,7 @@ test("names a refusal of the next nonce for five minutes, since nobody may publi
   expect(world.sender.trouble.find()).toBeUndefined();
 });
 
-test("names a transaction that nobody mines rather than the refusal of the next nonce", async () => {
+test("reports a transaction that no block includes rather than the refusal of the next nonce", async () => {
   const world = new SenderWorld({ deadlineMs: 60_000 });
   const { node, clock, sender } = world;
   await world.send(1, { logsExpected: undefined });

@@ -1,5 +1,5 @@
 export class Nonces {
-  /** Every lower nonce is used, here or by somebody else with our key. */
+  /** The next nonce: all lower ones are used, by this process or by another user of the key. */
   #next = 0;
   #isKnown = false;
 

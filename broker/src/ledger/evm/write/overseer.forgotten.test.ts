@@ -7,7 +7,7 @@ const longMs = 30_000;
 /** Longest time between two checks of a waiting transaction. */
 const lookMsMax = 8000;
 
-/** Sends `seen` transactions, which get into a block that is not final, then `count` others. Returns when these have waited in the pool for `longMs`. */
+/** Sends `seen` transactions, which get into a block that is not final, then `count` others, which stay in the pool. Returns after `longMs`. */
 async function startWithWaiting(count: number, { seen = 0, isForgiving = false } = {}): Promise<SenderWorld> {
   const world = new SenderWorld();
   world.node.includeMax = seen;

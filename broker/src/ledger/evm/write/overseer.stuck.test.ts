@@ -68,7 +68,7 @@ test.each([
   "insufficient funds for gas * price + value",
   "tx fee (1.25 ether) exceeds the configured cap (1.00 ether)",
 ])(
-  "resends the older version if the chain node loses this version and refuses the one with the raised fee: %s",
+  "resends the older version if the chain node loses it and refuses the version with the raised fee: %s",
   async (message) => {
     const world = new SenderWorld({ fees: "legacy", feeBumpAfterMs });
     const { node, clock } = world;

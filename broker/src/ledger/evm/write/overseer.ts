@@ -102,8 +102,8 @@ export class Overseer {
   }
 
   /**
-   * A chain node that lost one transaction probably lost others: check all unseen ones soon, but at most once per `lookUpPauseMsMax`. Several nodes behind one
-   * address, and chain nodes that accept known transactions as new, seem to lose transactions all the time.
+   * A chain node that lost one transaction probably lost others: checks all unseen ones soon. Does so at most once per `lookUpPauseMsMax`: several chain nodes
+   * behind one address, or one that accepts known transactions as new, seem to lose transactions all the time.
    */
   onForgotten(): void {
     const now = this.#options.clock.monotonic();
@@ -163,7 +163,7 @@ export class Overseer {
     }
   }
 
-  /** Checks the next transaction in line soon, however old it is: the chain includes no later nonce before it. */
+  /** Checks the next transaction in line soon, however old it is: the chain includes no later nonce before this one. */
   #hasten(): void {
     const { inFlight } = this.#options;
     const nonce = inFlight.lowestUnseenNonce();
@@ -287,7 +287,7 @@ export class Overseer {
     await transmitter.sign(pending, newest.fees);
   }
 
-  /** A chain node that lags may not count nonces below `to` that another one counted as used: those are still in flight. */
+  /** Reports the nonces from `from` to `to` that nothing in flight has. Those in flight are no gap: a chain node that lags may not count them as used yet. */
   #reportGap(from: number, to: number): void {
     const { inFlight, onGap } = this.#options;
     const nonces = Array.from({ length: Math.min(to - from, gapMax) }, (_, index) => from + index);
@@ -299,7 +299,7 @@ export class Overseer {
     const { clock, feeBumpAfterMs, head, fees, inFlight } = this.#options;
     const [newest] = variants;
     if (newest === undefined || clock.monotonic() - newest.signedAt < feeBumpAfterMs) return false;
-    // The newest block is lower after a reorg, or if it was that of another chain.
+    // Not `>`: after a reorg, or after blocks of another chain, the newest block may be lower.
     return head() !== newest.signedAtBlock && (nonce === inFlight.lowestUnseenNonce() || !fees.covers(newest.fees));
   }
 }

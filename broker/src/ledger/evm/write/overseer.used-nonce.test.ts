@@ -6,8 +6,8 @@ import { SenderWorld } from "../testing/sender-world.ts";
 import { TestJournal } from "../testing/writer-world.ts";
 
 /**
- * A sender whose journal has transactions with these nonces. The chain node refuses nonces below `used`, and has neither a transaction of the sender nor
- * another one that used them. `counted`: how many it counts at a look.
+ * A sender whose journal has transactions with these nonces. The chain node refuses nonces below `used`, and returns no transaction that used them. `counted`
+ * returns the count that it answers.
  */
 async function restartWith(
   nonces: readonly number[],
@@ -41,7 +41,7 @@ const nonceOf = (raw: Hex): number => parseTransaction(raw).nonce ?? 0;
 const noncesOf = (sent: ReadonlySet<Hex>): readonly number[] =>
   [...sent].map(nonceOf).toSorted((one, other) => one - other);
 
-test("fills a gap behind a transaction whose nonce was used by an unknown one", async () => {
+test("fills a gap after a transaction whose nonce an unknown transaction used", async () => {
   const { world, sent } = await restartWith([0, 3]);
   await world.clock.advance(30_000);
   expect(noncesOf(sent)).toEqual([0, 1, 2, 3]);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { SenderWorld } from "../testing/sender-world.ts";
 import { TestJournal } from "../testing/writer-world.ts";
 
-/** A sender whose journal has a transaction of block 1. The chain node knows that transaction, but has deleted the receipt and the old states. */
+/** A sender whose journal has a transaction of block 1. The chain node knows the transaction, but has deleted its receipt and the old states. */
 async function restartLate(journal: TestJournal): Promise<SenderWorld> {
   const earlier = new SenderWorld({ journal });
   await earlier.send(1);

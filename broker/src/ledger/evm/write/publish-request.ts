@@ -28,7 +28,7 @@ export function toPublish(batches: readonly OutgoingBatch[], options: PublishReq
   for (const { topic, opening } of batches) {
     if (opening === undefined) continue;
     names.push(topic);
-    ({ writers } = opening); // The last one counts: earlier openings may name a set that was replaced meanwhile.
+    ({ writers } = opening); // Takes the set of the last opening: earlier ones may name a set that was replaced meanwhile.
   }
   const isOpening = names.length > 0;
   const mayRevert = isAtomic && !isOpening;

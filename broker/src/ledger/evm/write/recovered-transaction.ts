@@ -5,7 +5,7 @@ import type { JournalEntry, SignedVariant } from "../../../ports/journal.ts";
 import { PendingTransaction } from "./pending-transaction.ts";
 import { newTransaction, type TransactionRequest, type TransactionState, type Variant } from "./transaction-state.ts";
 
-/** Restores a transaction from its journal entry. Nobody waits for its outcome, and it may have been sent; `wasFinal`: a final block had it. */
+/** Restores a transaction from its journal entry. Nobody waits for its outcome, and it may have been sent. `wasFinal`: whether a final block had it. */
 export function recoverTransaction(
   entry: JournalEntry,
   { clock, wasFinal }: { readonly clock: Clock; readonly wasFinal: boolean },

@@ -10,7 +10,7 @@ const hash = `0x${"01".repeat(32)}` as const;
 const methods = { receipt: "eth_getTransactionReceipt", transaction: "eth_getTransactionByHash" } as const;
 const receipt = { blockNumber: "0x9", blockHash: hash, status: "0x1", gasUsed: "0x1", logs: [] };
 
-/** Has a chain node, which counts the nonce 7 as used, answer these methods so; it lacks a method whose result is undefined. */
+/** Makes a chain node, which counts the nonce 7 as used, answer these methods with these results. It lacks a method whose result is undefined. */
 function answer(node: FakeNode, results: Readonly<Record<string, unknown>>): void {
   node.answer = ({ id, method }) => {
     const block = { ...node.chain.block(), transactions: [] };
@@ -24,7 +24,7 @@ function answer(node: FakeNode, results: Readonly<Record<string, unknown>>): voi
   };
 }
 
-/** The fate of a transaction with a used nonce, of which the first endpoint has nothing and the second has what `found` says. */
+/** The fate of a transaction with a used nonce. The first endpoint has nothing of the transaction; `found` says what the second one has. */
 async function fateWith(found: Readonly<Record<string, unknown>>): Promise<Fate> {
   await using first = await FakeNode.start();
   await using second = await FakeNode.start();

@@ -28,7 +28,7 @@ interface Endpoint {
   readonly knownIn?: number;
 }
 
-/** By default an endpoint without the receipt: it lags behind, or has not finished the block that it counts. */
+/** An endpoint, by default without the receipt: it lags, or has not finished the block that it counts. */
 function endpoint({
   usedFrom,
   blocks = {},
@@ -114,7 +114,7 @@ describe("a transaction without a receipt", () => {
     [100, 90, false],
     [36, 101, true],
   ])(
-    "a transaction that the chain node finds in block %d is seen, with states from block %d on; so deep that no reorg removes it: %s",
+    "a transaction without a receipt is seen if the chain node finds it in block %d and has states from block %d on; isDeep: %s",
     async (knownIn, stateFrom, isDeep) => {
       const fate = await fateAt({ usedFrom: 10, stateFrom, knownIn });
       expect(fate).toEqual({ kind: "seen", blockNumber: knownIn, isDeep });

@@ -45,7 +45,7 @@ export async function findFate(pending: Signed, options: FateOptions): Promise<F
   const count = await findCount(options);
   const { nonce } = pending;
   if (nonce === undefined || (count !== undefined && count <= nonce)) return { kind: "absent", count };
-  // This endpoint may have deleted what another one keeps.
+  // This endpoint may have deleted the receipt, and another one may still have it.
   const known = (await findIncluded(pending, { ...options, isPromised: true })) ?? (await findKnown(pending, options));
   if (known !== undefined) return known;
   if (count === undefined) return { kind: "absent", count };
@@ -90,8 +90,8 @@ async function unlessRefused<T>(ask: () => Promise<T>): Promise<T | undefined> {
 }
 
 /**
- * The transaction in a final block that used a nonce. Looks from the newest final block back, since most nonces were used recently. Undefined if the
- * endpoint lacks the state of old blocks, or is on another branch.
+ * The transaction in a final block that used a nonce. Looks from the newest final block back, since most nonces were used recently. Undefined if the endpoint
+ * lacks the state of old blocks or is on another branch.
  */
 async function findNonceUser(
   nonce: number,

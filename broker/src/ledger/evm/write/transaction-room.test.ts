@@ -33,7 +33,7 @@ describe("the room for events in a transaction", () => {
   );
 
   test.each([1_000_000, 5_000_000, 10_000_000, 30_000_000])(
-    "the room holds no more topics than fit into a block of %i gas",
+    "the room allows no more topics than fit into a block of %i gas",
     (gasLimit) => {
       const room = new TransactionRoom(configured);
       room.onHead(gasLimit);

@@ -68,7 +68,7 @@ export class TransactionSender {
   readonly #overseer: Overseer;
   readonly trouble: TransactionTrouble;
   readonly #nonceTrouble: ReportedTrouble;
-  /** Transactions whose next send is scheduled: the overseer's sends fail too, and must not each begin a series of retries. */
+  /** Transactions whose next retry is scheduled. Sends by the overseer can fail too, and must not begin another series of retries. */
   readonly #retrying = new Set<PendingTransaction>();
   #calls = 0;
   #isAsking = false;
@@ -124,7 +124,7 @@ export class TransactionSender {
     const pending = this.#create(newTransaction(this.#options.signer.address, request));
     const expire = (): void => this.#expire(pending);
     const cancelDeadline = this.#options.clock.after(this.#options.deadlineMs, expire);
-    allowManyListeners(signal); // The engine gives each call its own, but other callers may share one.
+    allowManyListeners(signal); // The engine gives each call a signal of its own, but other callers may share one.
     signal.addEventListener("abort", expire);
     pending.release = () => {
       cancelDeadline();
@@ -246,7 +246,7 @@ export class TransactionSender {
     }
   }
 
-  /** Signs a version, dearer than one that an endpoint has, and has it sent; see {@link Transmitter.sign}. */
+  /** Signs a version and sends it; see {@link Transmitter.sign}. If an endpoint has an older version, raises the fee above that one. */
   #sign(pending: PendingTransaction): Promise<boolean> | undefined {
     const { fees } = this.#options;
     const { reach, variants } = pending.state;
@@ -343,7 +343,10 @@ export class TransactionSender {
     this.#overseer.watch();
   }
 
-  /** Asks the chain for the next nonce, with a pause between two requests: a chain node may be away, or count fewer nonces than it refuses as used. */
+  /**
+   * Asks the chain for the next nonce, with a pause between two requests: the chain node may not answer, or its count may be too low, so that it refuses the
+   * next nonce as used.
+   */
   #askNonce(): void {
     if (this.#isAsking) return;
     this.#isAsking = true;

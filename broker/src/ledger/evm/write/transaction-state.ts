@@ -18,7 +18,7 @@ export interface TransactionRequest {
   readonly mayLackLogs?: boolean | undefined;
   /** Whether the registry may reject the whole transaction, so that it writes no logs. */
   readonly mayRevert?: boolean | undefined;
-  /** Called before each send while no endpoint can have the transaction, in the same turn, once the journal has it. False withdraws the transaction. */
+  /** Called just before each send, once the journal has the transaction, as long as no endpoint can have it. False withdraws the transaction. */
   readonly mayStart?: (() => boolean) | undefined;
   /** Called when an endpoint accepts the transaction, or refuses it for a reason other than its size. May be called repeatedly. */
   readonly onAccepted?: (() => void) | undefined;
@@ -71,7 +71,7 @@ export interface TransactionState {
   readonly request: TransactionRequest;
   /** Undefined until its first signature, and after it reverted or another transaction used its nonce. */
   readonly nonce: number | undefined;
-  /** The first is the one that is sent: the newest, or an older one that an endpoint has if the newest was refused. */
+  /** The first is the one to send: the newest, or an older one if an endpoint refused the newest. */
   readonly variants: readonly Variant[];
   /** Whether the journal has the newest version; true if there is no journal. */
   readonly isRecorded: boolean;
@@ -94,7 +94,7 @@ export interface TransactionState {
   readonly isNoOp: boolean;
   /** Whether it comes from the journal, after a restart or a reorg: then nobody waits for it. */
   readonly isRecovered: boolean;
-  /** Whether a final block contained it until a reorg removed the block: its caller may have the answer that it is committed. */
+  /** Whether a final block contained it until a reorg removed the block: then its caller may have been told that it is committed. */
   readonly wasFinal: boolean;
   /** Whether the sender has asked the endpoint to estimate its gas. */
   readonly isEstimated: boolean;

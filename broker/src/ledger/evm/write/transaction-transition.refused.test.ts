@@ -34,7 +34,7 @@ const send = { kind: "send" };
 test.each(kinds)("%s: sends the version that an endpoint has", (kind) => {
   const { state, effects } = refuse(kind, { reach: "taken", takenHash: oldest.hash });
   expect([order(state), effects]).toEqual([[oldest.hash, old.hash, newest.hash], [send]]);
-  expect(state.variants[0]).toMatchObject({ signedAt: 3, signedAtBlock: 3 }); // So that its fee is not raised at once.
+  expect(state.variants[0]).toMatchObject({ signedAt: 3, signedAtBlock: 3 }); // Otherwise its fee would be raised at once.
 });
 
 test.each(kinds)("%s after a restart: sends each older version once, then waits for the next check", (kind) => {
@@ -62,7 +62,7 @@ test("a transaction lists a version only once, even if raising the fees of an ol
   const { state } = refuse("refused", { reach: "unknown" });
   const again = transition(state, { kind: "signed", variant: newest, isRecorded: true }).state;
   expect(order(again)).toEqual([newest.hash, old.hash, oldest.hash]);
-  expect(again.refusedInRow).toBe(1); // Otherwise raises and refusals would follow one another without end.
+  expect(again.refusedInRow).toBe(1); // Otherwise raises and refusals would alternate forever.
 });
 
 const failing = { nonce: 7, variants: [newest], reach: "unknown", failedSends: 48, isAnswered: true } as const;
@@ -130,7 +130,7 @@ test("if an endpoint may have an older version of a no-op, sends the next versio
   expect(refuse("gas-too-low", state).effects).toEqual([send]);
 });
 
-test("after a refused no-op, sends the next version if the connection fails, since the failed version may be the given-up transaction", () => {
+test("after a refused no-op, sends the next version if the connection fails, since the send that failed may be of the given-up transaction", () => {
   const state = { reach: "unknown", isNoOp: true, isAnswered: true, refusedInRow: 1 } as const;
   const failed = refuse("connection", state);
   expect(order(failed.state)).toEqual([old.hash, oldest.hash, newest.hash]);
@@ -195,7 +195,7 @@ const usedByOther = {
 test.each<[string, Partial<TransactionState> & { readonly look?: NonceLook }, boolean]>([
   ["nobody waits", {}, true],
   ["refused in other words", { refusal: new RpcFailure("refused", "nonce is used", { cause: undefined }) }, true],
-  ["it was final before a reorg, so its caller may have the answer that it is committed", { wasFinal: true }, false],
+  ["it was final before a reorg, so its caller may know it as committed", { wasFinal: true }, false],
   ["its caller waits", { isAnswered: false }, false],
   ["a send in progress", { isBusy: true }, false],
   ["the nonce is not used in a final block", { look: { isUsed: false, readUpTo: 164, at: 0 } }, false],
@@ -206,7 +206,7 @@ test.each<[string, Partial<TransactionState> & { readonly look?: NonceLook }, bo
   ["refused for a limit", { refusal: new RpcFailure("limit-exceeded", "limit exceeded", { cause: undefined }) }, false],
   ["refused for its fee", { refusal: new RpcFailure("fee-capped", "fee cap", { cause: undefined }) }, false],
 ])(
-  "gives up a transaction whose nonce is used, without the transaction that used it, only if nobody waits: %s",
+  "gives up a transaction whose nonce an unknown transaction used, only if nobody waits: %s",
   (_, { look = usedAt(164), ...state }, isDone) => {
     const before = { ...newTransaction(account, noOp(account)), ...usedByOther, ...state };
     const after = transition(before, { kind: "absent", look });

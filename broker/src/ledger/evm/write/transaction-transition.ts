@@ -247,17 +247,17 @@ function giveUp(state: TransactionState, gaveUp: string): Step {
 }
 
 /**
- * An endpoint may fail at one transaction for ever, while it answers other requests, or a fall of the gas limit may leave a transaction for which no block
- * has room: then a no-op replaces the transaction. Only the transaction whose nonce the chain waits for is replaced: if the endpoint fails at all
- * transactions, it fails at the no-op too, and the chain still waits for that nonce. A transaction that was final is never replaced, because its event may
- * be acknowledged.
+ * Replaces a transaction with a no-op if an endpoint always fails at it, although it answers other requests, or if no block has room for it since the gas limit
+ * fell. Replaces only the transaction whose nonce the chain waits for: if the endpoint fails at all transactions, it fails at the no-op too, and the chain
+ * still waits for that nonce. A transaction that was final is never replaced, because its event may be acknowledged.
  */
 function onAbsent(
   state: TransactionState,
   { isNext = false, look, isTooLarge = false }: Extract<TransactionEvent, { kind: "absent" }>,
 ): Step {
   const { isBusy, isAnswered, isNoOp, wasFinal, refusal } = state;
-  // The endpoint does not take the transaction either, perhaps in words that we do not know. While a caller waits, only the other transaction is proof enough.
+  // The endpoint refuses the transaction too, perhaps with a message that we do not know. While a caller waits, that does not suffice: only the other
+  // transaction is proof.
   const isRefused = refusal?.kind === "nonce-too-low" || refusal?.kind === "refused";
   const mayLeave = isAnswered && !isBusy && !wasFinal && isRefused;
   const usedSince = findUsedSince(state.usedSince, look);
@@ -284,14 +284,16 @@ function fallBack(state: TransactionState): Step {
   );
 }
 
-/** Puts an older version first, to be sent next, with the newest signing time of all: the overseer could else at once raise its fee to a refused one. */
+/**
+ * Puts an older version first, to be sent next. Gives it the newest signing time of all: otherwise the overseer could at once raise its fee to a refused one.
+ */
 function putFirst(next: Variant, variants: readonly Variant[]): readonly Variant[] {
   const signedAt = Math.max(...variants.map((variant) => variant.signedAt));
   const signedAtBlock = Math.max(...variants.map((variant) => variant.signedAtBlock));
   return [{ ...next, signedAt, signedAtBlock }, ...variants.filter((variant) => variant !== next)];
 }
 
-/** If its block is deep and nobody waits for the outcome, nothing is left to learn: the receipt may be gone for ever. */
+/** Stops tracking the transaction if its block is deep and nobody waits for the outcome, since no endpoint may have the receipt any more. */
 function onSeen(
   state: TransactionState,
   { blockNumber, isDeep = false }: Extract<TransactionEvent, { kind: "seen" }>,

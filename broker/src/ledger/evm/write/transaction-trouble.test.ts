@@ -8,7 +8,7 @@ import { noOp } from "./transaction-state.ts";
 
 const deadlineMs = 30_000;
 
-it("names the oldest transaction that no block has once its callers have timed out, until its block is final", async () => {
+it("once the callers have timed out, names the oldest transaction that no block has, until its block is final", async () => {
   const { node, clock, sender, ...world } = await startWorld();
   await clock.advance(deadlineMs - 100);
   expect(sender.trouble.find()).toBeUndefined();
@@ -28,7 +28,7 @@ it("names the oldest transaction that no block has once its callers have timed o
   expect(sender.trouble.find()).toBeUndefined();
 });
 
-it("names an old transaction that a reorg removed only when no block has had it again for that time", async () => {
+it("names an old transaction that a reorg removed only after it has waited for a block that long again", async () => {
   const world = new SenderWorld({ deadlineMs, journal: new TestJournal() });
   const { node, clock, sender } = world;
   node.includeMax = 1;
@@ -62,7 +62,7 @@ it("names a refusal that an operator has to remedy, until the endpoint accepts a
 
 it.each([
   ["without a known remedy", -32_007, "Sender account not authorized to send transactions"],
-  ["of a limit that is none of a range", -32_005, "limit exceeded"],
+  ["of a limit that is not one of block ranges", -32_005, "limit exceeded"],
   ["of a nonce that leaves a gap", -32_000, "nonce gap"],
   ["of a method that it lacks", -32_601, "the method eth_sendRawTransaction does not exist/is not available"],
 ])("names a refusal %s, until the endpoint accepts a transaction", async (_, code, message) => {
@@ -80,7 +80,7 @@ it.each([
   expect(sender.trouble.find()).toBeUndefined();
 });
 
-it("names why the chain refuses a transaction that it lost, and that all later ones wait for", async () => {
+it("names why the chain refuses a transaction that it lost and that blocks all later ones", async () => {
   const { node, clock, sender } = await startWorld();
   node.pool.clear();
   node.refusal = new Error("insufficient funds for gas * price + value");
@@ -108,7 +108,7 @@ it.each([
   expect(sender.trouble.find()).toMatch(/^no block has the transaction with nonce 0 .*: check the chain$/);
 });
 
-it("names no refusal of the nonce of a transaction of unknown fate", async () => {
+it("names no refusal of a nonce if the fate of its transaction is unknown", async () => {
   const world = new SenderWorld({ deadlineMs });
   const { node, clock, sender } = world;
   node.onSend = () => {
@@ -158,7 +158,7 @@ it("names a full pool as the reason of a rejection, until the endpoint accepts a
   expect(sender.trouble.find()).toBeUndefined();
 });
 
-it("names a full pool while the endpoint still knows a transaction in it, but not as the reason why that one waits", async () => {
+it("names a full pool, but not as the reason why a transaction in that pool waits", async () => {
   const world = new SenderWorld({ deadlineMs });
   const { node, clock, sender } = world;
   await world.send(1, { logsExpected: undefined });

@@ -16,27 +16,29 @@ export interface TransactionTroubleOptions {
   readonly unreachable: () => BrokerError;
 }
 
-/** The remedy of a refusal in words that we do not know: a node may lack the method, or take no transactions of accounts that it does not list. */
+/** The remedy of a refusal with an unknown message: the node may lack the method, or take only transactions of listed accounts. */
 const unknownRemedy = "Check whether the endpoint takes transactions of this account";
 
 const nonceRemedy = "Use an endpoint that answers eth_getTransactionCount with the tag pending";
-/** How long a refusal that may be over counts, in milliseconds: the broker learns that it is over only when somebody publishes. */
+/** How long a refusal counts that may be over, in milliseconds: the broker learns that it is over only when somebody publishes. */
 const unknownMs = 300_000;
 
 interface Remedy {
   readonly reason: string;
-  /** Whether we know the words of the refusal. */
+  /** Whether the message of the refusal is known, so that the remedy fits. */
   readonly isKnown: boolean;
 }
 
 /** Why this node's transactions are not committed, although the chain answers. */
 export class TransactionTrouble {
   readonly #options: TransactionTroubleOptions;
-  /** The newest refusal that an operator has to remedy, the time of the first one since the last success, and until when on the monotonic clock it counts. */
+  /**
+   * The newest refusal that an operator has to remedy. `since`: the first one since the last success. `until`: when it stops counting, on the monotonic clock.
+   */
   #refusal: { readonly since: string; readonly reason: string; readonly until: number } | undefined;
-  /** The full pool because of which the latest send failed. */
+  /** The refusal of the latest send, if the pool was full. */
   #fullPool: RpcFailure | undefined;
-  /** Why the endpoint refuses to return the next nonce, since when, and until when on the monotonic clock that counts. */
+  /** Why the endpoint refuses to return the next nonce, and since when. `until`: when that stops counting, on the monotonic clock. */
   #nonceRefusal: { readonly since: string; readonly failure: RpcFailure; readonly until: number } | undefined;
 
   constructor(options: TransactionTroubleOptions) {
@@ -89,14 +91,14 @@ export class TransactionTrouble {
     return refusal && `the chain refuses transactions (since ${refusal.since}): ${refusal.reason}`;
   }
 
-  /** Why an endpoint refused a transaction that no block has, with the remedy. A pool that has the transaction has room for it. */
+  /** Why an endpoint refused a transaction that no block has, with the remedy. Ignores a full pool if an endpoint has the transaction. */
   #findRefusal({ state: { refusal, reach, seenIn } }: PendingTransaction): string | undefined {
     const isTaken = reach === "taken";
     const found = refusal ?? (isTaken ? undefined : this.#fullPool);
-    // The endpoint may lack earlier nonces, or count that of the transaction itself as used: no remedy of the account helps.
+    // The endpoint may lack earlier nonces, or count the nonce of the transaction itself as used: nothing that the operator could do to the account helps.
     if (seenIn !== undefined || found?.kind === "nonce-too-low" || found?.kind === "nonce-too-high") return undefined;
     const remedy = found && findRemedy(toBrokerError(found));
-    // An endpoint may refuse a transaction because it has it, in words that we do not know.
+    // With a message that we do not know, an endpoint may refuse a transaction because it already has it.
     return isTaken && remedy?.isKnown === false ? undefined : remedy?.reason;
   }
 
@@ -123,7 +125,7 @@ function describe({ at, state: { nonce, seenIn } }: PendingTransaction, clock: C
     : `block ${seenIn}, with the transaction of nonce ${nonce}, is not final, or its receipt is missing ${waits}`;
 }
 
-/** A refusal that may concern all transactions, with its remedy; undefined for that of a size or by the contract, and for an error that is none. */
+/** A refusal that may concern all transactions, with its remedy. Undefined for a refusal for its size or by the contract, and for other errors. */
 function findRemedy(error: unknown): Remedy | undefined {
   if (!(error instanceof BrokerError) || !(error.cause instanceof RpcFailure)) return undefined;
   const { kind, message } = error.cause;

@@ -13,7 +13,7 @@ const usedBlocksMin = 64;
 /** Or for how long, in milliseconds: some chains make blocks only for transactions, and no chain node follows a dying branch for that long. */
 const usedMsMin = 600_000;
 
-/** The first of the consecutive checks, up to the newest, that found the nonce used; undefined if the newest found it unused. Ignores a missing check. */
+/** The first of the latest consecutive checks that found the nonce used; undefined if the newest check found it unused. Ignores a missing check. */
 export function findUsedSince(before: NonceLook | undefined, look: NonceLook | undefined): NonceLook | undefined {
   if (look === undefined) return before;
   return look.isUsed ? (before ?? look) : undefined;

@@ -23,7 +23,10 @@ class FailingJournal extends TestJournal {
   }
 }
 
-/** The endpoint refuses the first of two transactions after it accepted the second, so a no-op must use the first one's nonce. Returns the first's outcome. */
+/**
+ * Has the endpoint refuse the first of two transactions after it accepted the second, so that a no-op must use the nonce of the first. Returns the outcome of
+ * the first.
+ */
 async function refuseFirst(journal: FailingJournal, whileRefused: () => void): Promise<unknown> {
   const world = new SenderWorld({ journal });
   const { node, clock, sender } = world;
@@ -109,7 +112,7 @@ test.each(["Internal error", "502 Bad Gateway", "an error without a message"])(
   },
 );
 
-test("answers that the chain is unreachable if it was lost after another sender used the transaction's nonce", async () => {
+test("answers that the chain is unreachable if the connection is lost after another sender used the transaction's nonce", async () => {
   const { node, clock, sender, signer } = new SenderWorld();
   let isLost = false;
   node.before = async (method) => {
@@ -126,7 +129,10 @@ test("answers that the chain is unreachable if it was lost after another sender 
   expect(await Promise.race([answer, clock.settle()])).toMatchObject({ code: 200205 });
 });
 
-/** A sender whose transaction lost its nonce, in block 0, to one that the chain node does not return. `oldest`: the first block whose state the node has. */
+/**
+ * A sender whose transaction lost its nonce, in block 0, to a transaction that the chain node does not return. `oldest`: the first block whose state the node
+ * has.
+ */
 async function loseNonce(oldest: (readUpTo: number) => number): Promise<SenderWorld> {
   const world = new SenderWorld({ deadlineMs: 10_000 });
   const { node } = world;
@@ -151,7 +157,7 @@ test.each([
   ["every block", () => 0],
   ["the newest final block", (readUpTo: number) => readUpTo],
 ])(
-  "gives up a transaction that lost its nonce to one that the endpoint does not return once nobody waits and no reorg can undo that, with the states of %s",
+  "once nobody waits and no reorg can undo it, gives up a transaction that lost its nonce to an unknown one, if the endpoint has the states of %s",
   async (_, oldest) => {
     const world = await loseNonce(oldest);
     const { clock, sender } = world;
@@ -169,7 +175,7 @@ test.each([
   },
 );
 
-test("a held-back transaction gets another version without a wait for a used nonce, and the used nonce is given up without new blocks", async () => {
+test("signs another version of a held-back transaction although an earlier nonce is unsettled, and gives that nonce up without new blocks", async () => {
   const world = await loseNonce(() => 0);
   const { node, clock, sender } = world;
   await clock.advance(5_000);
