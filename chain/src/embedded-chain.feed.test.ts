@@ -15,7 +15,7 @@ import { encodeCall } from "./testing/yardstick.ts";
 const folder = useChainFolder();
 
 function ask<Answer = string>(chain: EmbeddedChain, method: string, ...params: unknown[]): Promise<Answer> {
-  return chain.request({ method, params }) as Promise<Answer>; // tests know what they ask for
+  return chain.request({ method, params }) as Promise<Answer>; // The test names the type that the method returns.
 }
 
 /** Waits until the blocks hold `count` transactions. */

@@ -33,7 +33,7 @@ function start(options: Partial<EmbeddedChainOptions> = {}): Promise<EmbeddedCha
 }
 
 function ask<Answer = string>(chain: EmbeddedChain, method: string, ...params: unknown[]): Promise<Answer> {
-  return chain.request({ method, params }) as Promise<Answer>; // tests know what they ask for
+  return chain.request({ method, params }) as Promise<Answer>; // The test names the type that the method returns.
 }
 
 interface Head {

@@ -145,7 +145,7 @@ export class EmbeddedChain implements AsyncDisposable {
    * transaction is accepted, at the latest with the message that carries its block; rejects with a ProviderRpcError that has geth's code.
    */
   async submit(raw: Uint8Array): Promise<void> {
-    const copy = new Uint8Array(raw); // with its own memory: transferring a view would transfer all memory around it
+    const copy = new Uint8Array(raw); // A copy: transferring a view would transfer all memory around it.
     await this.#ask({ kind: "submit", raw: copy }, [copy.buffer]);
   }
 
@@ -176,7 +176,10 @@ export class EmbeddedChain implements AsyncDisposable {
     }
   }
 
-  /** Compares blocks with their hashes: the first, and more up to {@link CHECKED_BLOCKS_MAX} or {@link CHECKED_BYTES_MAX}. Only the result reports damage. */
+  /**
+   * Compares the first block of a range with its hashes, and more up to {@link CHECKED_BLOCKS_MAX} or {@link CHECKED_BYTES_MAX}. Only the result reports
+   * damage.
+   */
   async checkBlocks({ from, to }: { readonly from: number; readonly to: number }): Promise<CheckedBlocks> {
     const last = Math.min(to, from + CHECKED_BLOCKS_MAX - 1);
     const range = { from: BigInt(from), to: BigInt(last), bytesMax: CHECKED_BYTES_MAX };
@@ -185,17 +188,17 @@ export class EmbeddedChain implements AsyncDisposable {
 
   /** Compares the index of hashes and logs with the blocks, step by step; `isFirst` starts over. Rebuilds it if it differs, but not while the file is held. */
   async checkIndexEntries(isFirst: boolean): Promise<CheckedIndexEntries> {
-    return (await this.#ask({ kind: "check-index-entries", isFirst })) as CheckedIndexEntries; // as above
+    return (await this.#ask({ kind: "check-index-entries", isFirst })) as CheckedIndexEntries; // the worker answers nothing else
   }
 
   /** Compares nodes and codes of the newest state with their hashes, from `from` on, up to CHECKED_NODES_MAX. Only the result reports damage. */
   async checkState(from: StatePlace | undefined): Promise<CheckedState> {
-    return (await this.#ask({ kind: "check-state", from })) as CheckedState; // as above
+    return (await this.#ask({ kind: "check-state", from })) as CheckedState; // the worker answers nothing else
   }
 
   /** Repairs a damaged block with what is known of its transactions, if the whole block then matches its hashes. Resolves to true if it does. */
   async repairBlock(number: number, transactions: readonly KnownTransaction[]): Promise<boolean> {
-    return (await this.#ask({ kind: "repair", block: { number: BigInt(number), transactions } })) as boolean; // as above
+    return (await this.#ask({ kind: "repair", block: { number: BigInt(number), transactions } })) as boolean; // the worker answers nothing else
   }
 
   /**

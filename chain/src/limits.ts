@@ -139,7 +139,9 @@ export const EXIT_WAIT_MS_MAX = 2_000;
 /** Maximum gas of a call or an estimate in the reader, which serves anyone. A caller who asks for more gas gets this much. */
 export const READER_CALL_GAS_MAX_DEFAULT = 50_000_000n;
 
-/** After its time is up, a request of the reader has this long to end by itself, in milliseconds. Then its thread ends, as that of a chain that stops. */
+/**
+ * After its time is up, a request of the reader has this long to end by itself, in milliseconds. Then its thread ends, after any call of SQLite in progress.
+ */
 export const READER_GRACE_MS_MAX = 100;
 
 /** Maximum number of requests that wait in the reader; further ones are refused. */

@@ -73,7 +73,7 @@ it("a process that exits waits once for all threads in calls of SQLite", async (
   expect(Number(printed)).toBeLessThan(2 * EXIT_WAIT_MS_MAX);
 });
 
-/** A process that publishes at a first message. At a second, it stops its chain if it is to, and exits with code 3. */
+/** A process that publishes when it gets a first message. When it gets a second one, it exits with code 3, and stops its chain before if STOPS is set. */
 const broker = `
   const { once } = require("node:events");
   const { MODULE: module, FILE: file, RAW: raw, STOPS: stops } = process.env;

@@ -2,7 +2,7 @@ import type { Worker } from "node:worker_threads";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
 import { EXIT_WAIT_MS_MAX } from "./limits.ts";
 
-/** Flags of a thread, in memory that it shares with its owner. A thread starts with a native call: it loads an addon. */
+/** Flags of a thread, in memory that it shares with its owner. A thread starts as if in a native call, since it loads an addon. */
 const IN_CALL = 1;
 const ENDING = 2;
 

@@ -25,7 +25,7 @@ export const machineClocks: Clocks = { timeOfDay: () => Date.now(), monotonic: (
 export class BlockClock {
   readonly #clocks: Clocks;
   #agreed: Reading;
-  /** The first reading after a step that does not count yet. */
+  /** The first reading after a large step, as long as the step does not count yet. */
   #stepped: Reading | undefined;
 
   constructor(clocks = machineClocks) {

@@ -258,7 +258,7 @@ export class Chain implements ReadableChain {
     });
     for (const transaction of sealed.dropped) this.pool.remove(transaction);
     if (sealed.block === undefined) {
-      this.#setFault(undefined); // No transaction waits for the next try: only a new transaction shows whether blocks can be written.
+      this.#setFault(undefined); // No transaction waits for another try. Ends the fault, since only a new transaction shows whether blocks can be written.
       return false;
     }
     try {

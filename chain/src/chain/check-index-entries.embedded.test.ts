@@ -13,7 +13,7 @@ import { CHAIN_ID, FEES, SIGNER } from "../testing/client.ts";
 const LOGGER: Hex = "0x60088060095f395ff3365f5f37365fa000";
 const address = getContractAddress({ from: SIGNER.address, nonce: 0n });
 const logsTotal = 40;
-/** SQLite's pages: their length, the first bytes of two kinds of them, and where these kinds name their last child page. */
+/** SQLite's pages: their length, the first byte of two kinds of pages, and the offset at which these kinds name their last child page. */
 const [PAGE_BYTES, INTERIOR_INDEX, INTERIOR_TABLE, LAST_CHILD_AT] = [4_096, 2, 5, 8];
 
 let folder: string;
@@ -67,7 +67,7 @@ async function makeBlock(chain: EmbeddedChain): Promise<void> {
   await vi.waitFor(async () => expect(await chain.request({ method: "eth_blockNumber" })).toBe("0x2a"), 10_000);
 }
 
-/** A copy of the chain's file with a change. */
+/** Copies the chain's file, and changes the copy. */
 function damaged(change: (sqlite: DatabaseSyncInstance) => void): string {
   const copy = join(folder, `copy-${Math.random()}.db`);
   copyFileSync(file, copy);
@@ -90,7 +90,7 @@ function rootPageAt(path: string, table: string): number {
   return (row.rootpage - 1) * PAGE_BYTES;
 }
 
-/** Flips a bit so many bytes before the end of the root page of a table. */
+/** Flips a bit `before` bytes before the end of the root page of a table. */
 function flipBit(path: string, table: string, before: number): void {
   const at = rootPageAt(path, table) + PAGE_BYTES - before;
   const bytes = readFileSync(path);

@@ -13,14 +13,14 @@ const signer = new Signer(new Uint8Array(32).fill(9));
 /** Creation code of a contract that logs 28 topics at each call, each topic different in each block: a loop that counts down, with NUMBER, SHL, OR and LOG1. */
 const LOGGER = fromHex("0x60158060095f395ff3601c5b804360101b175f5fa1600190038060025700");
 const contract = getContractAddress({ from: signer.address, nonce: 0n });
-/** A rebuild of the index entries of so many blocks writes twice as much as the log may hold. */
+/** A rebuild of the index entries of this many blocks writes twice as much as the log may hold. */
 const blocksTotal = 1_000;
 /** Bytes that one step may add to a log that is not full yet. */
 const stepBytesMax = 2 ** 20;
 
 it("a rebuild of the index copies the write-ahead log into the file as it goes, although the chain makes no blocks", async () => {
   const { file } = folder;
-  const unsavedBytesMax = 65_536; // A commit for each save would take longer than the blocks do.
+  const unsavedBytesMax = 65_536; // Committing each save would take longer than making the blocks.
   const start = () =>
     startEmbeddedChain({ file, chainId: CHAIN_ID, genesisAccounts: [signer.address], unsavedBytesMax });
   {

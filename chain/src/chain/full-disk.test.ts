@@ -123,9 +123,9 @@ it("on a full disk only the rebuild of the index fails: blocks still fit into th
   disk.exec("DELETE FROM places");
   disk.isFull = true;
   const steps = [true, false, false, false].map((isFirst) => chain.checkIndexEntries(isFirst).entries);
-  expect(steps).toEqual([31, 4, 0, 31]); // 18 blocks, in two steps; no rows; the rebuild of 16 blocks.
-  await makeBlocks(19, opened); // Before any step has found that the disk is full.
-  others = LOG_BYTES_MAX; // Of further blocks.
+  expect(steps).toEqual([31, 4, 0, 31]); // The entries of 18 blocks in two steps, no rows, and the rebuild of 16 blocks.
+  await makeBlocks(19, opened); // No step has found yet that the disk is full.
+  others = LOG_BYTES_MAX; // As if further blocks had filled the log.
   const before = changes(disk);
   for (let failed = 0; failed < 2; failed += 1) {
     expect(() => chain.checkIndexEntries(false)).toThrow("database or disk is full");
@@ -140,7 +140,7 @@ it("on a full disk only the rebuild of the index fails: blocks still fit into th
   await chain.stop();
 });
 
-it("a check of the index goes on while the file is held, and its rebuild waits", async () => {
+it("a check of the index continues while the file is held, but a rebuild waits", async () => {
   const disk = new SmallDisk(":memory:");
   const opened = await open(disk, () => changes(disk));
   const { chain } = opened;
@@ -149,13 +149,13 @@ it("a check of the index goes on while the file is held, and its rebuild waits",
   disk.exec("DELETE FROM places");
   expect(chain.holdFile()).toBe(true);
   const before = changes(disk);
-  expect([entries(true), entries(), entries(), entries(), entries()]).toEqual([31, 4, 0, 0, 0]); // The blocks, the rows, and twice nothing.
+  expect([entries(true), entries(), entries(), entries(), entries()]).toEqual([31, 4, 0, 0, 0]); // The blocks in two steps, no rows, and twice nothing.
   expect(changes(disk)).toBe(before);
   chain.releaseFile();
   expect(entries()).toBe(31);
   expect(chain.holdFile()).toBe(true);
   disk.isFull = true;
-  expect([entries(), entries()]).toEqual([0, 0]); // Nor does it copy the log, which is due.
+  expect([entries(), entries()]).toEqual([0, 0]); // It does not copy the log either, although that is due.
   disk.isFull = false;
   chain.releaseFile();
   expect(entries()).toBe(4);

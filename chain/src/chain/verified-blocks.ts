@@ -6,7 +6,7 @@ import { ChainDamagedError } from "../chain-damaged-error.ts";
 import type { BlockRange } from "../messages.ts";
 import { isTransientFault } from "../storage/transient-fault.ts";
 
-/** The part of the chain's tables that this file reads. Their module imports this file, so this file cannot import their type. */
+/** The part of ChainDatabase that this file uses. Not imported, since the module of ChainDatabase imports this file. */
 interface StoredBlocks {
   findBlockHead(number: bigint): BlockHead | undefined;
   readExecuted(number: bigint): ExecutedTransaction[];

@@ -142,7 +142,7 @@ describe("SnapshotReader", () => {
     expect(pauseMs).toBeLessThan((endedAt - askedAt) / 2);
   });
 
-  it("onWorked gets how long the thread worked on a request, even a failed one, without the waits for other requests and a pause", async () => {
+  it("onWorked gets the time for which the thread worked on a request, even a failed one, but not the waits for other requests and a pause", async () => {
     await using chain = await start({ callTimeMsMax: 60_000 });
     await read(chain, "eth_chainId"); // starts the thread
     const worked: number[] = [];

@@ -9,8 +9,8 @@ import { formatBlock, formatReceipt, formatTransaction } from "./format.ts";
 import type { Params } from "./params.ts";
 
 /**
- * Maximum number of transactions of a block that are formatted in one turn, in about 5 ms: new blocks wait for that. To recover a sender takes most of the
- * time. The time for long transactions grows with their bytes: CHECKED_BYTES_MAX ends a turn, too.
+ * Maximum number of transactions of a block that are formatted in one turn, in about 5 ms; new blocks wait for that. Most of the time goes into recovering
+ * senders. Long transactions take longer, so CHECKED_BYTES_MAX ends a turn too.
  */
 const FORMATTED_PER_TURN = 64;
 
@@ -56,7 +56,7 @@ async function formatEach(
   format: (included: IncludedTransaction) => unknown,
 ): Promise<readonly unknown[]> {
   const formatted: unknown[] = [];
-  let [from, bytes] = [0, 0]; // Of this turn.
+  let [from, bytes] = [0, 0]; // First transaction and bytes of the current turn.
   for (const [index, one] of executed.entries()) {
     if (index === from + FORMATTED_PER_TURN || bytes >= CHECKED_BYTES_MAX) {
       await nextTurn();

@@ -63,7 +63,7 @@ function changeTrie(stored: StoredTrie, changes: readonly TrieChange[]): Changed
   return trie;
 }
 
-/** Merges into the trie with the most nodes, usually the storage of one contract, so that few entries are copied. */
+/** Merges the tries' changes into those of the trie with the most nodes, usually the storage of one contract, so that few entries are copied. */
 function merge(tries: readonly ChangedTrie[]): Pick<ChangedTrie, "nodes" | "overwritten"> {
   const [largest, ...others] = tries.toSorted((left, right) => right.nodes.size - left.nodes.size);
   if (largest === undefined) return { nodes: new Map(), overwritten: new Map() };

@@ -17,7 +17,7 @@ import { placesTable } from "./schema.ts";
 import { hasTable, setAside } from "./set-aside.ts";
 import { type BlockEffects, type IndexEntry, UnsavedEffects } from "./unsaved-effects.ts";
 
-/** Rows of the index that the first query for a key reads: a search for rare logs may need few places of a busy contract. */
+/** Number of rows of the index that the first query for a key reads: a search for rare logs may need only a few places of a busy contract. */
 const FIRST_PLACES_PAGE = 100;
 /** Maximum number of rows of the index that one query reads: a terminated thread ends only between two queries. */
 const PLACES_PAGE_MAX = 10_000;
@@ -98,7 +98,7 @@ export class ChainDatabase implements StateDatabase {
     if (first === null) return;
     const after = this.#unsaved.first === undefined ? first - 1 : this.#unsaved.last;
     for (const row of this.#statements.selectUnsaved.all(after)) {
-      const { number, effects } = row as { number: number; effects: Uint8Array }; // As above.
+      const { number, effects } = row as { number: number; effects: Uint8Array }; // The columns of the statement.
       const decoded = decodeRow(number, effects);
       const intact = decoded.places.filter(
         ({ key, place }) => Number.isSafeInteger(key) && Number.isSafeInteger(place),
@@ -155,7 +155,7 @@ export class ChainDatabase implements StateDatabase {
   /** A block's transactions as they are stored, without any check. */
   readRows(number: bigint): readonly TransactionRow[] {
     const rows = this.#statements.selectTransactions.all(toPlace(number, 0), toPlace(number + 1n, 0));
-    return rows.map((row) => row as TransactionRow); // as above
+    return rows.map((row) => row as TransactionRow); // the columns are those of the statement
   }
 
   replaceRow({ place, raw, receipt }: TransactionRow): void {
@@ -204,7 +204,7 @@ export class ChainDatabase implements StateDatabase {
   /** Creates a new index of hashes and logs beside the present one, or continues with the one of a rebuild that failed in this process. */
   beginPlaces(): void {
     if (this.#isRebuilding) return;
-    if (hasTable(this.#database, "new_places")) setAside(this.#database, "new_places"); // Of an earlier process: it may be damaged by now.
+    if (hasTable(this.#database, "new_places")) setAside(this.#database, "new_places"); // A table of an earlier process may be damaged by now.
     this.#database.exec(placesTable("new_places"));
     this.#isRebuilding = true;
   }

@@ -2,7 +2,7 @@ import { decodeNodes, nodesBytes, writeNodes } from "../state/nodes-codec.ts";
 import type { BlockEffects, IndexEntry } from "./unsaved-effects.ts";
 
 const COUNT_BYTES = 4;
-/** Bytes of a key or a place: integers that a double holds exactly. */
+/** Bytes of a key or a place, each an integer that a double represents exactly. */
 const NUMBER_BYTES = 8;
 const ENTRY_BYTES = 2 * NUMBER_BYTES;
 

@@ -85,7 +85,7 @@ const collectGarbage = createGarbageCollection();
 
 function createGarbageCollection(): () => void {
   setFlagsFromString("--expose-gc");
-  return runInNewContext("gc") as () => void; // The flag defines it, for new contexts.
+  return runInNewContext("gc") as () => void; // The flag defines `gc` in new contexts.
 }
 
 /** Makes a database whose only table is still in the log, for example after a kill. */

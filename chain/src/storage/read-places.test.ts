@@ -16,7 +16,7 @@ it("reads the places of a key as they are needed: few if a search takes few, mor
   const [few, many] = [chain.readPlaces(key), chain.readPlaces(key)];
   expect(few.next().value).toBe(1);
   for (let place = 1; place <= 2_000; place += 1) expect(many.next().value).toBe(place);
-  database.exec("DELETE FROM places"); // Now, whatever they still find is in memory.
+  database.exec("DELETE FROM places"); // So they find only places that are in memory already.
   expect([...few].length).toBeLessThan(1_000);
   expect([...many].length).toBeLessThan(count / 2);
   close();
