@@ -124,9 +124,9 @@ export function planRollBack(undo: readonly Omit<BlockUndo, "number" | "hash">[]
 }
 
 /**
- * Pass as `kept` the newest block up to `number` to which the index can roll back, or undefined if the index has forgotten all of them: then no rollback can
- * have removed the block, and the hash is not compared. The index keeps every block with batches. So if `kept` is an earlier block, the index has no batches in
- * the block `number`, and a block with batches is another one.
+ * Checks that the index has the block. `kept` is the newest block up to `number` to which the index can roll back. If it is undefined, the hash is not
+ * compared: the index keeps none of these blocks, so no rollback can have removed the block. The index keeps every block with batches: if `kept` is an earlier
+ * block, and the given block has batches, the index has another block of that number.
  * @throws Error if the index has another block of that number, or ends before it.
  */
 export function assertHasBlock(

@@ -46,7 +46,7 @@ import { lowerBound } from "./lower-bound.ts";
 const lastPositionOfRecord = (record: BatchRecord): number => lastPositionOf(record.batch);
 const lastSequenceOfRecord = (record: BatchRecord): number => record.batch.firstSequence + record.batch.count - 1;
 
-/** Maximum number of counts of topics in memory. One more empties the cache. */
+/** Maximum number of cached counts of topics. One more empties the cache. */
 const countsKeptMax = 10_000;
 
 interface KeptBatch extends BatchRecord {

@@ -240,7 +240,7 @@ export class MemoryCoordinator implements Coordinator {
     return given;
   }
 
-  /** Records a claim, unless the claim of a live node is waiting already: then sends no hint either, so that hints cannot loop. */
+  /** Records a claim and sends a hint. Does neither if the claim of a live node waits already, so that hints cannot loop. */
   #askFor(id: SubscriptionId, nodeId: NodeId): void {
     if (this.#wanterOf(id) !== undefined) return;
     this.#wanted.set(id, nodeId);

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { claimOf, filterOf, idOf } from "../../ports/session-examples.contract.ts";
 import { MemorySessions } from "./memory-sessions.ts";
 
-it("begins and resumes the sessions of 20,000 clients without a search among them", async () => {
+it("begins and resumes sessions of 20,000 clients without searching all of them", async () => {
   const sessions = new MemorySessions({ generationOf: () => 0 });
   const claim = (number: number) => sessions.claimSession(claimOf({ key: `c${number}`, newId: idOf(number) }));
   for (let number = 1; number <= 20_000; number += 1) expect((await claim(number)).status).toBe("begun");
@@ -11,7 +11,7 @@ it("begins and resumes the sessions of 20,000 clients without a search among the
   expect((await claim(7)).status).toBe("begun");
 });
 
-it("finds and removes a filter without a look at those of other clients", async () => {
+it("finds and removes a filter without reading those of other clients", async () => {
   const sessions = new MemorySessions({ generationOf: () => 0 });
   let looks = 0;
   for (let number = 1; number <= 1_000; number += 1) {

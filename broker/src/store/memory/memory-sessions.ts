@@ -41,7 +41,7 @@ export class MemorySessions implements SessionStore {
   readonly #options: MemorySessionsOptions;
   readonly #kept = new Map<SessionId, Kept>();
   readonly #idsByName = new Map<string, SessionId>();
-  /** The session of each filter: many calls name a filter, and there may be tens of thousands of sessions. */
+  /** The session of each filter: calls that name a filter must not search tens of thousands of sessions. */
   readonly #idsByFilter = new Map<SubscriptionId, SessionId>();
   readonly #times = new Map<GroupId, number>();
   readonly shares = new MemoryShares({

@@ -37,7 +37,7 @@ it("counts a tenant's topics a hundred times in little more time than it takes t
   const countsMs = await timeOf(async () => {
     for (let again = 0; again < 100; again += 1) await count();
   });
-  expect(countsMs / listMs).toBeLessThan(10); // If each count reads all topics, about 100.
+  expect(countsMs / listMs).toBeLessThan(10); // About 100 if each count read all topics.
 });
 
 it("expires thousands of keys, page by page, in little more time than it takes to record them", async () => {
@@ -49,7 +49,7 @@ it("expires thousands of keys, page by page, in little more time than it takes t
     for (let removed = 20; removed === 20; ) removed = await store.expirePublishKeys(group, page);
   });
   expect(await store.countPublishKeys(group, 1)).toEqual({ total: 0, byAccount: new Map() });
-  expect(expireMs / recordMs).toBeLessThan(10); // If each page goes through all rows, about 30.
+  expect(expireMs / recordMs).toBeLessThan(10); // About 30 if each page visited all rows.
 });
 
 async function timeOf(run: () => Promise<unknown>): Promise<number> {

@@ -40,7 +40,7 @@ describe("a sealed store", () => {
     return (delivery.kind === "webhook" && delivery.secret) || "";
   };
 
-  it("an update seals the secret again, and removes it if the update has none", async () => {
+  it("an update seals the secret again, or removes it if the update has none", async () => {
     const store = open("new");
     await store.insertSubscription(one, 0);
     const before = await keptSecret(1);

@@ -21,7 +21,7 @@ async function runAll(
   for (const name of callers) come(name);
   mutex.release();
   for (const task of tasks) await task;
-  await mutex.acquire("slow"); // The mutex is free again.
+  await mutex.acquire("slow"); // Returns only if the mutex is free again.
   return turns;
 }
 
@@ -40,7 +40,7 @@ it("lets slow callers have their turn while quick ones keep coming", async () =>
   expect(turns).toHaveLength(9);
 });
 
-// An array would move all waiting callers at each turn: more than half a minute.
+// If the queue were an array, each turn would move all waiting callers, which takes more than half a minute in total.
 it("gives 200,000 waiting callers their turns within 20 s", { timeout: 20_000 }, async () => {
   const mutexes = [new Mutex(), new TwoSpeedMutex()];
   for (const mutex of mutexes) {

@@ -1,8 +1,8 @@
 /**
  * Maximum number of a group's batches, topics, subscriptions, sessions or shares that one statement of a rollback reads or changes, and of sessions that one
- * statement detaches: SQLite takes 7 µs for each row on the main thread, and PostgreSQL ends a statement that takes too long and a transaction that is idle
- * for too long. The statements for what these own, such as filters of sessions and dead letters of subscriptions, change all rows of 1,000 owners: up to
- * 1,000 for each owner, but only rows beyond the end of the rollback.
+ * statement detaches. SQLite takes 7 µs for each row, on the main thread. PostgreSQL ends statements that take too long, and transactions that are idle for too
+ * long. One statement may also change what 1,000 of them own, such as filters of sessions or dead letters of subscriptions: up to 1,000 rows for each owner,
+ * but only rows beyond the end of the rollback.
  */
 export const rowsAtOnceMax = 1_000;
 

@@ -202,7 +202,7 @@ export interface SessionFilterTable {
 export interface SessionTimeTable {
   readonly group_id: string;
   readonly ms: number;
-  /** Three times `ms`, so that a changed column is found. */
+  /** Three times `ms`, so that a change of either column shows. */
   readonly ms_check: number;
 }
 

@@ -43,7 +43,7 @@ const uncoveredColumns: Partial<Record<keyof Schema, Readonly<Record<string, str
   },
   subscriptions: {
     owner: "an owner that is not a member has lost the subscription, and another node takes it over",
-    wanted_by: "a node that wants the subscription asks again",
+    wanted_by: "a node that claims the subscription asks again",
     secret: "decrypting a changed secret fails; the checksum covers whether there is a secret",
   },
   share_events: {
@@ -53,9 +53,9 @@ const uncoveredColumns: Partial<Record<keyof Schema, Readonly<Record<string, str
   },
   vanished: { vanished_id: "it only orders the rows" },
   publish_keys: {
-    group_id: "a key that nobody finds is new, as after its 24 hours",
-    scope: "a key that nobody finds is new, as after its 24 hours",
-    key: "a key that nobody finds is new, as after its 24 hours",
+    group_id: "a publish whose key is not found counts as new, as after the 24 hours of a key",
+    scope: "a publish whose key is not found counts as new, as after the 24 hours of a key",
+    key: "a publish whose key is not found counts as new, as after the 24 hours of a key",
   },
 };
 

@@ -101,7 +101,7 @@ export function testSqlStatements(name: string, create: () => Promise<SqlBackend
     },
   );
 
-  it(`${name} reads 1,000 subscriptions with each statement of a rollback, also those before it`, async () => {
+  it(`${name} reads 1,000 subscriptions with each statement of a rollback, even if it need not move them`, async () => {
     let statements = 0;
     const backend = countStatements(await create(), () => {
       statements += 1;
@@ -173,7 +173,7 @@ export function testSqlStatements(name: string, create: () => Promise<SqlBackend
     await store.stop();
   });
 
-  it(`${name} looks for returned events of shares without the events of other shares before, between and after them`, async () => {
+  it(`${name} finds the returned events of some shares without reading the events of other shares before, between and after them`, async () => {
     let statements = 0;
     let database: SqlDatabase | undefined;
     const backend = countStatements(await create(), () => {
@@ -196,7 +196,7 @@ export function testSqlStatements(name: string, create: () => Promise<SqlBackend
     await store.stop();
   });
 
-  it(`${name} begins a thousand shares in few statements, also if another group has sessions with the same filters`, async () => {
+  it(`${name} begins a thousand shares in few statements, even if another group has sessions with the same filters`, async () => {
     let statements = 0;
     const backend = countStatements(await create(), () => {
       statements += 1;

@@ -41,7 +41,10 @@ export async function readStoredRoles(open: () => Promise<ApiKeyDatabase>): Prom
 export class SqlApiKeys implements ApiKeys {
   readonly #open: () => Promise<ApiKeyDatabase>;
   #database: ApiKeyDatabase | undefined;
-  /** Once set, every read fails. Later changes would raise the older tables to the revision that was read, and hide that earlier changes were missed. */
+  /**
+   * Once set, every read fails. Otherwise later changes could raise the older tables to the revision that was read, and nobody would notice that earlier
+   * changes were missed.
+   */
   #replaced: TablesReplaced | undefined;
   /** The newest key that was read. If its row changed other than by a revocation, a backup has replaced the tables; see {@link continuesFrom}. */
   #newest: ApiKeyTable | undefined;
@@ -109,7 +112,7 @@ export class SqlApiKeys implements ApiKeys {
   }
 
   async pruneApiKeys(before: number, { keepsOwners }: { readonly keepsOwners: boolean }): Promise<number> {
-    // The newest of each owner in one pass: a search for a later key of each row would take seconds with thousands of keys.
+    // Finds the newest key of each owner in one pass: to search for a later key row by row would take seconds with thousands of keys.
     const hasLater = sql<boolean>`revision not in (select max(revision) from api_keys group by principal, coalesce(tenant, ''))`;
     return this.#inTurn(async (transaction) => {
       const { numDeletedRows } = await transaction

@@ -51,9 +51,9 @@ export async function cutBack(transaction: Transaction<Schema>, cut: Cut, databa
 }
 
 /**
- * One page of rows after an id, not only of those beyond the end: a statement that looked for these could read all rows. Sorts by id, so that all transactions
- * lock rows in the same order. If nodes share the database, the pages lock all rows of the group: another node could take over an unlocked subscription and
- * move it beyond the end while this transaction waits for other locks.
+ * One page of rows after an id, including rows whose cursor is not beyond the end: a statement that looked only for the others could read all rows. Sorts by
+ * id, so that all transactions lock rows in the same order. If nodes share the database, the pages lock all rows of the group: another node could take over an
+ * unlocked subscription and move it beyond the end while this transaction waits for other locks.
  */
 function findRows(transaction: Transaction<Schema>, groupId: GroupId, after: string) {
   return transaction

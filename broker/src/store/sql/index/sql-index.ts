@@ -68,7 +68,7 @@ export class SqlIndex {
   readonly #repair: SqlRepair;
   readonly #cache: TopicCache;
   readonly #topicCounts: TopicCounts;
-  readonly #applying = new Mutex(); // A change of the index holds it until the cache has the committed state.
+  readonly #applying = new Mutex(); // A change of the index holds this mutex until the cache has the committed state.
 
   constructor(database: SqlDatabase) {
     this.#shared = database;

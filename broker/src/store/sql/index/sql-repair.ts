@@ -100,8 +100,8 @@ async function read<Row>(transaction: Transaction<Schema>, query: CompiledQuery<
 }
 
 /**
- * Returns the row with the counters of a stored row, if the stored row's checksum confirms them. The given counters continue from the stored batch before, and
- * are wrong if the batch just before is missing.
+ * Returns `row` with the counters of a stored row, if that row's checksum confirms them. The counters of `row` itself continue those of the newest earlier
+ * batch that is stored, so they are wrong if the batch just before is missing.
  */
 function withKeptCounters(row: BatchTable, found: Found, name: string): BatchTable {
   for (const kept of found) {

@@ -3,10 +3,10 @@ import type { GroupId } from "../../../domain/group-id.ts";
 import type { NameRange } from "../../../domain/name-range.ts";
 import type { SqlDatabase } from "../schema.ts";
 
-/** Maximum number of counts in memory, about 200 bytes each. One more empties the cache. */
+/** Maximum number of cached counts, about 200 bytes each. One more empties the cache. */
 const countsKeptMax = 10_000;
 
-/** How many topics SQLite counts by their names while it reads one by its ordinal: these take it 0.04 µs and 1 µs. */
+/** Number of topics that SQLite counts by name in the time in which it reads one by ordinal: 0.04 µs for each name, about 1 µs for an ordinal. */
 const namesPerOrdinal = 20;
 
 interface Kept {
@@ -31,8 +31,8 @@ interface CountRequest {
 }
 
 /**
- * Counts topics by ranges of names. It remembers each count, and adds only later topics to it if they are few. To count 100,000 topics takes 15 ms, in SQLite
- * on the main thread, and each page of a tenant's topics needs the count, as does each topic that a tenant with a quota opens or is refused.
+ * Counts topics by ranges of names. It remembers each count, and adds only later topics to it if they are few. Counting 100,000 topics takes 15 ms, in SQLite
+ * on the main thread. Each page of a tenant's topics needs a count, and so does each attempt of a tenant with a quota to open a topic.
  */
 export class TopicCounts {
   readonly #database: SqlDatabase;

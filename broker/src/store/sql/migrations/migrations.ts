@@ -58,7 +58,7 @@ export async function migrate(database: SqlDatabase, backend: SqlBackend, target
   });
 }
 
-/** A statement of a migration fails with the fault `other` only if the version row names another version than that of the tables. */
+/** The error for a migration whose statement failed with the fault `other`: the version row does not fit the tables. */
 function otherThanTables(version: number, { description }: SqlBackend, cause: StoreError): StoreError {
   const remedy =
     "restore the database from a backup, or move it away: the broker then rebuilds the index from the chain, and subscriptions are lost";
@@ -350,7 +350,7 @@ async function addSubscriptionPrincipal({ schema }: Kysely<Schema>): Promise<voi
   await schema.alterTable("subscriptions").addColumn("principal", "text").execute();
 }
 
-/** Existing rows get -1, which `returnShared` never matches. That undoes a take only if its node does not know the outcome. */
+/** `returnShared` undoes a take whose outcome its node does not know. Existing rows get -1, which it never matches. */
 async function addGivenEpoch({ schema }: Kysely<Schema>): Promise<void> {
   await schema
     .alterTable("share_events")
@@ -362,7 +362,7 @@ async function addSkippedSender({ schema }: Kysely<Schema>): Promise<void> {
   await schema.alterTable("skipped_entries").addColumn("sender", "text").execute();
 }
 
-/** Rows that earlier versions wrote get a wrong check, also those that a node of an earlier version inserts after the migration. */
+/** Rows of earlier versions get a check that never matches, including rows that a node of an earlier version inserts after the migration. */
 async function addOutside({ schema }: Kysely<Schema>): Promise<void> {
   for (const [name, value] of [
     ["outside", 0],

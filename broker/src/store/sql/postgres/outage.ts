@@ -34,7 +34,7 @@ export class Outage {
     this.#probeLater();
   }
 
-  /** Why the pool cannot reach the server: the failure that began the outage, or the failure of a later probe that got a connection to try. */
+  /** Why the pool cannot reach the server: the failure that began the outage, or that of the newest probe that tried a connection. */
   get failure(): StoreError {
     return this.#failure;
   }

@@ -19,7 +19,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("logs lost connections once, and later, once, that the server is unreachable, even if the pool notices that after a minute", () => {
+test("logs lost connections once, then once that the server is unreachable, even if the pool notices that only after a minute", () => {
   const report = new PoolReport({ ...silentLogger, info: note, warn: note });
   report.lost(reset);
   report.lost(reset);

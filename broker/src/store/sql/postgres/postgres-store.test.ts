@@ -93,7 +93,7 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
     expect(commits).toEqual([{ setting: "off" }, { setting: "on" }]);
   });
 
-  it("writes progress in statements of 1,000 rows with the dead letters, and each row with its letters even if they are more", async () => {
+  it("writes progress and dead letters in statements of 1,000 rows, or more if one row has more letters", async () => {
     const url = await server.createSchema();
     const store = createPostgresStore({ url });
     onTestFinished(async () => store.stop());

@@ -5,17 +5,17 @@ import type { ProgressRow, Schema } from "../schema.ts";
 
 /**
  * Maximum number of rows that one statement writes, of subscriptions and dead letters together, at about 0.1 ms each. A subscription's row and its letters stay
- * together even if they are more. After an outage, the rows of all of a node's subscriptions wait. The server would end one statement for all of them each
- * time, since it takes too long, and no progress would be written any more.
+ * together even if they are more. After an outage, the rows of all of a node's subscriptions wait. One statement for all of them would take too long: the
+ * server would end it each time, and no progress would ever be written.
  */
 const rowsPerStatementMax = 1_000;
 
 /**
- * Writes many rows in one statement, in a fifth of the time of one statement each. The statement is a transaction of its own that does not wait
- * for the disk: begin, setting and commit would be three more round trips, and a busy node writes progress 20 times a second. It locks the rows in
- * the order of their ids before it changes any, so that two nodes that write the same rows cannot deadlock. It compares each row's value after
- * locking, not the value at the start of the statement. Rows that others have locked follow in later statements, which wait for them: a rollback of
- * one group must not delay the rows of the others.
+ * Writes many rows in one statement, in a fifth of the time of one statement each. The statement is a transaction of its own that does not wait for the disk:
+ * begin, setting and commit would be three more round trips, and a busy node writes progress 20 times a second. It locks the rows in the order of their ids
+ * before it changes any, so that two nodes that write the same rows cannot deadlock. It compares the values that rows have once they are locked, not those at
+ * the start of the statement. Rows that others have locked follow in later statements, which wait for them: a rollback of one group must not delay the rows of
+ * the others.
  */
 export async function saveProgress(
   database: Kysely<Schema>,

@@ -34,7 +34,10 @@ const shareLocks = 256;
  */
 const filtersInProcessMax = 32;
 
-/** Begins the shares that a session joins, if they do not exist, and removes those that it leaves and that have no member left. Its filters are written. */
+/**
+ * Begins the shares that a session joins, if they do not exist. Removes the shares that it leaves, if they have no member left. Call it after writing the
+ * session's filters.
+ */
 export async function changeMembers(at: InGroup, { sessionId, put, removed }: MemberChange): Promise<void> {
   const joined = put.filter(({ filter }) => isShared(filter));
   const left = removed.filter(isShared);
@@ -75,7 +78,7 @@ async function beginLocked(at: InGroup, filter: NamedShare["filter"]): Promise<S
   return beginShare(transaction, { groupId, filter }, row);
 }
 
-/** Begins together the shares that are surely new, because their locks may delay other sessions. */
+/** Begins all shares that are certainly new in few statements: the transaction holds locks that may delay other sessions. */
 async function joinLocked(at: InGroup, sessionId: SessionId, put: readonly StoredFilter[]): Promise<void> {
   const { database, transaction, groupId } = at;
   const rows = await transaction
@@ -96,7 +99,10 @@ async function joinLocked(at: InGroup, sessionId: SessionId, put: readonly Store
   for (const one of missing) if (!isNew(one)) await beginLocked(at, one.filter);
 }
 
-/** Which of the filters have other members, and which of their identifiers a share or one of its events has: such a share has lost its row, or the row is damaged. */
+/**
+ * The filters that have other members, and the identifiers that a stored share or event of a share has. A filter with either has a share whose row is lost or
+ * damaged.
+ */
 async function findKnown(
   { database, transaction, groupId }: InGroup,
   sessionId: SessionId,

@@ -168,7 +168,7 @@ export class SqlShares implements ShareStore {
     });
   }
 
-  /** For takes and returns: the nodes survive a crash of the database server, so it must not undo a change that they have told their clients. */
+  /** For takes and returns. Nodes survive a crash of the database server: the crash must not undo a change that they have reported to clients. */
   get #durable(): Kysely<Schema> {
     const { isShared: hasServer, durable, relaxed } = this.#database;
     return hasServer ? durable : relaxed;

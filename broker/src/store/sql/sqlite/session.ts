@@ -146,7 +146,7 @@ export class SqliteSession implements DatabaseConnection {
 
   async close(): Promise<void> {
     await this.#mutex.acquire("slow");
-    this.#mutex.release(); // A quick caller may still wait behind the first turn.
+    this.#mutex.release(); // After this turn, quick callers that were waiting come first.
     await this.#mutex.acquire("slow");
     try {
       if (!this.#isOpen) return;

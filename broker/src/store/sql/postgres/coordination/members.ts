@@ -84,7 +84,7 @@ export async function removeExpired(queries: Kysely<Schema>): Promise<boolean> {
 
 /**
  * Shortens memberships that are longer than any may be, because the database's clock was set back. A dead node would otherwise stay a member until the clock
- * has caught up; a live node renews in time. Skips rows that others have locked: they renew or shorten them, and must not hold up this call.
+ * has caught up; a live node renews in time. Skips rows that other transactions have locked: these renew or shorten the rows, and must not delay this call.
  */
 async function shorten(queries: Kysely<Schema>): Promise<void> {
   const free = sql`select node_id from nodes where expires_at > ${latestEnd} for update skip locked`;

@@ -199,7 +199,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     await coordinator.claim(subscriptionOf(1).id, b);
     expect(await coordinator.balance(a)).toMatchObject({ assigned: 0, requested: 0 });
     await (await session()).query("update nodes set expires_at = 0 where node_id = $1", [b]);
-    await coordinator.takeLease(group, a); // It removes expired members.
+    await coordinator.takeLease(group, a); // Removes expired members.
     expect(await coordinator.balance(a)).toMatchObject({ assigned: 1, requested: 0 });
   });
 
