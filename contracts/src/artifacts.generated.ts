@@ -3,7 +3,7 @@
 export const compilerVersion = "0.8.35+commit.47b9dedd.Emscripten.clang";
 
 /** SHA-256 of the sources and the compiler's settings. */
-export const sourcesHash = "8e113503dcac6b2cb6f42129098ab9b477339ad2dd3a196f612b16f17a8ab0ad";
+export const sourcesHash = "0a23f7d57a8b7a3093931d5d2c7dd53b7a1af6c847abd870f5f66aa1319878b1";
 
 export const topicAbi = [
   {

@@ -59,7 +59,7 @@ async function measure(fixture: RegistryFixture) {
   };
 }
 
-/** A batch as the broker encodes it: an RLP list of events [content, []]. Each content has 256 bytes, in words that do not repeat. */
+/** A batch as the broker encodes it: an RLP list of events [content, []]. Each content has 256 bytes, and no two words of it are equal. */
 function encodedBatch(topic: Address, count: number) {
   const contents = Array.from({ length: count }, (_, index) => contentOf(index));
   return batchOf(topic, count, toRlp(contents.map((content) => [content, []])));

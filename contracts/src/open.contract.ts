@@ -38,7 +38,7 @@ export function describeOpen(get: GetFixture): void {
     test("opens many topics in one transaction, in the order of the argument", async () => {
       const names = Array.from({ length: 50 }, (_, index) => `sensors/${index}`);
       const receipt = await get().open([...names, "sensors/0"]);
-      expect(decodeLogs(receipt).map(({ args }) => (args as { name: string }).name)).toEqual(names); // Of TopicOpened.
+      expect(decodeLogs(receipt).map(({ args }) => (args as { name: string }).name)).toEqual(names); // TopicOpened has a name.
       expect((await get().topics(0n, 99n)).map(({ name }) => name)).toEqual(names);
     });
 

@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 afterAll(() => stop());
 
-/** One transaction by account number `by`. Alice owns set 1; Bob is a member. A batch claims `count` events and contains `held`. */
+/** One transaction by account number `by`. Alice owns set 1; Bob is a member. A batch claims to have `count` events and has `held`. */
 type Step =
   | { readonly kind: "open"; readonly by: number; readonly names: readonly string[]; readonly writers: number }
   | { readonly kind: "close"; readonly by: number; readonly name: string }

@@ -150,7 +150,7 @@ export class RegistryFixture {
   }
 
   private async settle(hash: Hash): Promise<TransactionReceipt> {
-    // While viem looks for a replacement transaction, it can miss the block of this transaction, and perhaps no other block follows.
+    // While viem looks for a replacement transaction, it can miss the block with this transaction. If no other block follows, it then waits forever.
     const receipt = await this.client.waitForTransactionReceipt({ hash, checkReplacement: false });
     if (receipt.status !== "success") throw new Error(`transaction ${hash} was reverted`);
     return receipt;
