@@ -8,7 +8,7 @@ export function toBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** The same memory as a bare Uint8Array, for code that counts on `slice` to copy. */
+/** A plain Uint8Array over the same memory: its `slice` copies, unlike that of a Buffer. */
 export function toPlain(bytes: Uint8Array): Uint8Array {
   return Buffer.isBuffer(bytes) ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength) : bytes;
 }

@@ -18,7 +18,7 @@ test.each(["", "00", "0x0", "0x0A", "0xg0", "0X00", "0x\u0161\u0161", " 0x00"])(
   expect(findBytes(text)).toBeUndefined();
 });
 
-test("toHexText makes no object for each byte, so that the garbage collector has nothing to do", () => {
+test("toHexText makes no object per byte, so that the garbage collector has nothing to do", () => {
   const bytes = new Uint8Array(2 ** 22);
   const before = process.memoryUsage().heapUsed;
   const text = toHexText(bytes);

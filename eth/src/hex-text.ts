@@ -1,14 +1,14 @@
 const decoder = new TextDecoder();
 const zero = 0x30;
-/** For a digit from 10 on, added to the digit and the code of "0": in ASCII, "a" does not follow "9". */
+/** Added to "0" plus a digit from 10 on, gives the code of its letter: in ASCII, "a" does not follow "9". */
 const letter = 0x61 - zero - 10;
 
 /** Bytes or a number as text: `0x` and hex digits. */
 export type Hex = `0x${string}`;
 
 /**
- * `0x` and two lower-case digits per byte. Same as `toHex`, but also runs in browsers. Does not join one text per byte: for a megabyte, that
- * took 34 ms and made a million objects for the garbage collector.
+ * `0x` and two lower-case digits per byte. Same as `toHex`, but also runs in browsers. Joining one text per byte would be slow: for a megabyte, it took 34 ms
+ * and left a million objects to the garbage collector.
  */
 export function toHexText(bytes: Uint8Array): Hex {
   const text = new Uint8Array(2 * bytes.length);

@@ -66,7 +66,7 @@ describe("signTransaction", () => {
         expect(parsed.to?.toLowerCase()).toBe(to);
         if (fee.kind === "legacy") expect(parsed.gasPrice ?? 0n).toBe(fee.gasPrice);
         else expect(parsed.maxFeePerGas ?? 0n).toBe(fee.maxFeePerGas);
-        const recovered = await recoverTransactionAddress({ serializedTransaction: toHex(raw) as `0x02${string}` }); // Or a legacy transaction.
+        const recovered = await recoverTransactionAddress({ serializedTransaction: toHex(raw) as `0x02${string}` }); // The prefix is only for viem's type.
         expect(recovered.toLowerCase()).toBe(signer.address);
       }
     },

@@ -15,7 +15,7 @@ export function decodeRlp(encoded: Uint8Array): RlpItem {
 }
 
 interface ItemContext {
-  /** Where the list that contains the item ends; outside all lists, where the input ends. */
+  /** End of the list that contains the item; outside all lists, end of the input. */
   readonly limit: number;
   readonly depth: number;
 }
@@ -29,7 +29,7 @@ class Decoder {
     this.#reader = new RlpReader(bytes);
   }
 
-  /** Where the item that was read last ends. */
+  /** End of the item that was read last. */
   get end(): number {
     return this.#reader.end;
   }

@@ -14,7 +14,7 @@ export interface CurveSignature {
 export interface Curve {
   readonly implementation: "native" | "noble";
   isPrivateKey(key: Uint8Array): boolean;
-  /** The public key as 64 bytes, without the leading byte that names the form of the key. */
+  /** The public key as 64 bytes, without the prefix byte 0x04. */
   toPublicKey(privateKey: Uint8Array): Uint8Array;
   sign(hash: Uint8Array, privateKey: Uint8Array): CurveSignature;
   /** The 64 bytes of the public key that signed the hash. Throws if no such key exists. */

@@ -185,7 +185,7 @@ function childAt(node: Buffer, index: number): number {
 }
 
 /**
- * Paths of children by the path of their branch. Cached, because making a path string, and looking it up in each map, takes longer than the Keccak-256 of the
+ * Paths of children by the path of their branch. Cached, because making a path string and looking it up in each map take longer than the Keccak-256 of the
  * node.
  */
 const childPaths = new Map<string, (string | undefined)[]>();

@@ -127,7 +127,7 @@ describe("updateTrie", () => {
   });
 });
 
-/** Paths of the nodes of a trie that is built at once from these entries. */
+/** Paths of the stored nodes of a trie that is built from scratch of these entries. */
 function expectedPaths(entries: readonly Change[]): string[] {
   const paths: string[] = [];
   buildTrie(

@@ -98,7 +98,7 @@ class TrieUpdater {
     return this.#collapse(children, path);
   }
 
-  /** A branch with one child left becomes part of that child. */
+  /** Merges a branch that has one child left with that child. */
   #collapse(children: readonly (ChildNode | undefined)[], path: string): TrieNode | undefined {
     const present = children.findIndex((child) => child !== undefined);
     if (present === -1) return undefined;
