@@ -361,7 +361,7 @@ test("a no-op replaces a waiting transaction that exceeds the gas of a block aft
   const sent = new Set<unknown>();
   world.provider.current = async ({ method, params = [] }, pass) => {
     if (method !== "eth_sendRawTransaction") return pass();
-    // Geth knows a transaction in its pool before it looks at the gas; anvil looks at the gas first.
+    // Geth recognises a transaction in its pool before it looks at the gas; anvil looks at the gas first.
     if (sent.has(params[0])) throw Object.assign(new Error("already known"), { code: -32_000 });
     sent.add(params[0]);
     return pass();

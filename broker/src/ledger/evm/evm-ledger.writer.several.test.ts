@@ -29,7 +29,7 @@ test("two ledgers with different keys publish to one topic at once: no gap, and 
   }
 });
 
-test("a ledger waits for the transactions of another live signer, and not for those that follow", async () => {
+test("settled waits for the transactions of another live signer, but not for later ones", async () => {
   const world = await WriterWorld.start();
   try {
     const first = await world.createFirstWriter();

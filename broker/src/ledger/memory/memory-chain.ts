@@ -156,7 +156,7 @@ export class MemoryChain {
     return outcomes;
   }
 
-  /** Like {@link publish}, but commits all batches or none: undefined if a batch would be rejected. With `names`, decides about each batch by itself. */
+  /** Like {@link publish}, but commits all batches or none: undefined if a batch would be rejected. With `names`, commits or rejects each batch on its own. */
   publishAll(
     batches: readonly ChainBatch[],
     options: { readonly publisher: Address; readonly names: readonly string[] },

@@ -155,7 +155,7 @@ describe("http", () => {
     });
   });
 
-  it("returns the JSON-RPC error in the body of an HTTP 400, 403 or 500; quotes the body of a 401, 402 or 503, which a gateway sends", async () => {
+  it("returns the JSON-RPC error of an HTTP 400, 403 or 500, but only quotes that of a 401, 402 or 503, which a gateway sends", async () => {
     await using node = await FakeNode.start();
     const connection = connect(node.url());
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, error: { code: -32000, message: "nonce too low" } });

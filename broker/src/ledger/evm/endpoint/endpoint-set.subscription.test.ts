@@ -56,7 +56,7 @@ const lose =
   };
 
 describe("subscriptions", () => {
-  it("asks no endpoint that cannot notify for a subscription, and reports none as notifying", async () => {
+  it("asks for no subscription at an endpoint that cannot notify, and isNotifying returns false", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url()]);
     await subscribe(set);

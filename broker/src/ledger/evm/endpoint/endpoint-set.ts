@@ -229,7 +229,7 @@ export class EndpointSet implements EvmProvider {
 
   /**
    * Uses the first healthy endpoint, else the first that is not down. Only the health check changes the endpoint in use: within half a second if that one goes
-   * down, at the next regular check after a single lost answer. Until then, requests go to an endpoint of better rank.
+   * down, or at the next regular check after a single lost answer. Until then, `#order` ranks other endpoints before it.
    */
   #choose(): void {
     const next =

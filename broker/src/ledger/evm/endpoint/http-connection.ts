@@ -21,7 +21,10 @@ import { toRpcFailure } from "./rpc-failure.ts";
 
 /** Upper bound on the HTTP connections to one endpoint; further requests wait for a free one, within their timeout. */
 const connectionsMax = 64;
-/** Upper bound on the transactions that are sent at once to one endpoint. The other connections read blocks, even if it answers transactions late. */
+/**
+ * Upper bound on the transactions that are sent at once to one endpoint. The other connections stay free to read blocks, even if the endpoint answers
+ * transactions late.
+ */
 const sendsMax = 32;
 /** Geth's error code for the calls of a batch whose answers together exceed geth's size limit. */
 const batchTooLongCode = -32003;

@@ -6,7 +6,7 @@ import type { EvmProvider } from "./rpc.ts";
 
 /** Pause before a request that exceeded a rate limit is repeated, in milliseconds. Most limits are per second. */
 const pauseMs = 1_000;
-/** How often a request that exceeds a rate limit is repeated. */
+/** Maximum number of repeats of a request that exceeds a rate limit. */
 const repeatsMax = 10;
 
 export interface PatientProviderOptions {
@@ -17,7 +17,7 @@ export interface PatientProviderOptions {
 
 /**
  * A provider whose requests wait for the rate limits of its endpoints instead of failing. A start makes about 15 consecutive requests, and after a failure
- * begins again with the first: with a limit below that, it would never end.
+ * begins again with the first one. If the limit were below that number, no start would ever succeed.
  */
 export function createPatientProvider(
   provider: EvmProvider,

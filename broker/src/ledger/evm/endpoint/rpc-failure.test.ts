@@ -93,7 +93,7 @@ test("returns a code of the catalogue to the caller, without the endpoint's mess
   expect(toBrokerError(known)).toBe(known);
 });
 
-test("answers 200205 with the words of a refused read, but 200000 without its words for any other error", () => {
+test("answers 200205 with the endpoint's message if a read is refused, and 200000 without the message of any other error", () => {
   const refused = toReadError(toRpcFailure(rpcError(-32000, "missing trie node")));
   expect(refused).toMatchObject({ code: 200205, message: expect.stringContaining("missing trie node") });
   const fault = toReadError(new TypeError("cannot read x of undefined"));

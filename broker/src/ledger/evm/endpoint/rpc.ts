@@ -239,7 +239,7 @@ export class Rpc {
     return this.#request({ method: "eth_gasPrice" }, toAmount);
   }
 
-  /** The tip that the endpoint suggests, in wei per gas; undefined if the answer is an error or no number, as from endpoints without the method. */
+  /** The tip that the endpoint suggests, in wei per gas. Undefined if the answer is an error or no number: some endpoints lack the method. */
   async tip(): Promise<bigint | undefined> {
     try {
       return await this.#request({ method: "eth_maxPriorityFeePerGas" }, toAmount);

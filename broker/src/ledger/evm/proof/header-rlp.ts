@@ -68,8 +68,8 @@ function encodeHeader(block: RpcObject): Uint8Array | undefined {
 }
 
 /**
- * The variants of the extra data that a block's hash may cover. Besu and GoQuorum hash it without the parts that validators add after they agree on a
- * block: QBFT with round 0 and no seals, IBFT 2.0 without round and seals.
+ * The variants of the extra data that a block's hash may cover. Besu and GoQuorum leave out the parts that validators add after they agree on a block: QBFT
+ * hashes round 0 and no seals, IBFT 2.0 neither round nor seals.
  */
 function extraDataForms(extraData: unknown): readonly unknown[] {
   const parts = findList(extraData);

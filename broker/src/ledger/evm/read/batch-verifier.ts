@@ -7,7 +7,7 @@ import type { BatchFault } from "../../../ports/ledger.ts";
 /** Upper bound on the encoded bytes of own batches that are kept until the chain returns them. A kept batch needs no verification. */
 const ownBytesMax = 16_777_216;
 
-/** A batch on the chain: the count and root that its publisher declared, which may be wrong, and its bytes. */
+/** A batch on the chain. Its publisher declared count and root, which may be wrong. */
 export interface UnverifiedBatch {
   readonly count: number;
   readonly eventsRoot: Hex;
@@ -22,7 +22,7 @@ interface OwnBatches {
   awaited: number;
 }
 
-/** Verifies batches against their count, their root and the event rules, except those that this process wrote. */
+/** Verifies the count, the root and the events of each batch, except batches that this process wrote. */
 export class BatchVerifier {
   readonly #own = new Map<Hex, OwnBatches>();
   readonly #rules: EventRules;

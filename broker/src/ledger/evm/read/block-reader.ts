@@ -27,7 +27,7 @@ const blocksOfLogsAtOnce = 4;
 /** Pause before the reader asks again for logs that headers of blocks promise, in milliseconds. Each round has at most one. */
 const askAgainMs = 500;
 
-/** On chains with many logs, a bloom may promise logs that do not exist: so the text is the same for each block, and logged once. */
+/** The same text for each block, so that it is logged once: on chains with many logs, a bloom may promise logs that do not exist. */
 const leftOut = new Error(
   "no endpoint returned logs of the registry that the block's header promises; if the index lacks events of this block, use an endpoint that can search a block's logs once it announces the block",
 );
@@ -108,8 +108,8 @@ export class BlockReader {
   }
 
   /**
-   * Reads blocks that continue the branch of `after`; returns undefined if `after` is no longer on the chain. Far below the head it requests logs by
-   * range; near the head block by block, since a lagging endpoint would return too few logs for a range.
+   * Reads blocks that continue the branch of `after`; returns undefined if `after` is no longer on the chain. Far below the head, requests logs by range. Near
+   * the head, requests them block by block, since a lagging endpoint would return too few logs for a range.
    * @throws RpcFailure, also if the chain changed meanwhile or endpoints disagree; then read again.
    */
   async read(range: ReadRange): Promise<Round | undefined> {

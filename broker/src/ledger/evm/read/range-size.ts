@@ -24,12 +24,12 @@ export class RangeSize {
     else if (bytes < bytesWanted / 4) this.#blocks = Math.min(this.#max, this.#blocks * 2);
   }
 
-  /** Call it after a failure that is not a refusal: the answer may have been too long, or the endpoint may be down. */
+  /** Call it after any other failure: the answer may have been too long, or the endpoint may be down. */
   onLost(): void {
     this.#blocks = Math.max(1, this.#blocks >> 1);
   }
 
-  /** Call it after a refusal. Returns false if the range is a single block already, and cannot shrink. */
+  /** Call it if the endpoint refused the range. Returns false if the range is a single block and cannot shrink. */
   onRefusal(): boolean {
     this.#answers = 0;
     if (this.#blocks === 1) return false;

@@ -67,7 +67,7 @@ async function resumeOrSign(rpc: Rpc, options: DeployOptions, place: DeploymentP
   return deployment;
 }
 
-/** Completes a deployment. Drops it if it was refused or reverted, so that the next attempt signs another with the fees of that time. */
+/** Completes a deployment. Drops it if it was refused or reverted: the next attempt then signs a new one with the fees of that time. */
 async function complete(rpc: Rpc, options: DeployOptions, deployment: Deployment): Promise<boolean> {
   try {
     return await completeDeployment(rpc, options, deployment);

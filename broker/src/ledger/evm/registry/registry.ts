@@ -26,8 +26,8 @@ const ownersStart = BigInt(toHex(keccak256(fromHex(`0x${writerOwnersSlot.toStrin
 
 /**
  * The registry's views, as its `from` account sees them. Each throws RpcFailure, or the error of `onMissing` if there is no code. After a "no", asks again as
- * of the newest known block: a chain node that lags then refuses, instead of answering from an older block. (If the chain node is ahead of this broker, the
- * second answer is from an older block than the first.)
+ * of the newest known block: a chain node that lags then refuses, instead of answering from an older block. If the chain node is ahead of this broker, the
+ * second answer is older than the first.
  */
 export class Registry {
   readonly address: Address;

@@ -73,7 +73,7 @@ async function remember(registryAddress: Address, { memory, chain }: SettleOptio
   });
 }
 
-/** Deploys a lost registry again if the operator chose `deploy`, but not on a chain below the index, which may catch up and have the registry then. */
+/** Deploys a lost registry again if the operator chose `deploy`. Not while the chain is shorter than the index: it may catch up and then have the registry. */
 async function restore(rpc: Rpc, address: Address, options: SettleOptions): Promise<void> {
   const indexed = (await options.memory.findIndexedBlock?.()) ?? -1;
   const head = await rpc.header("latest");

@@ -6,7 +6,7 @@ import type { JournalEntry } from "../../../ports/journal.ts";
 export interface CheckedEntries {
   /** Ascending by the nonce of the signed transaction. */
   readonly intact: readonly JournalEntry[];
-  /** The damaged entries as they are stored: those that `intact` lacks, or has with another nonce or fewer versions. */
+  /** The damaged entries as they are stored. `intact` lacks them, or has them with another nonce or fewer versions. */
   readonly damaged: readonly JournalEntry[];
   /** The entries of `intact` that differ from the stored ones. */
   readonly repaired: readonly JournalEntry[];

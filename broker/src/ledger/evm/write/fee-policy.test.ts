@@ -59,10 +59,10 @@ describe("offered fees", () => {
 });
 
 test.each([
-  ["is above the base fee", 10n, dynamic(22n, 2n)],
-  ["is below the base fee", 13n, dynamic(26n, 0n)],
+  ["is above it", 10n, dynamic(22n, 2n)],
+  ["is below it", 13n, dynamic(26n, 0n)],
 ])(
-  "offers the part of the gas price above the base fee as tip to an endpoint that suggests none: it %s",
+  "if the endpoint suggests no tip, offers the part of the gas price above the base fee as tip: the gas price %s",
   async (...[, baseFee, offered]) => {
     const rpc = new Rpc({
       request: async ({ method }) => {

@@ -26,14 +26,14 @@ const enoughPercent = 113n;
  */
 const raiseFactorMax = 16n;
 
-/** The price that a transaction offers, known without a request: each head has the base fee; gas price and tip are read again when they are old. */
+/** The price that a transaction offers, known without a request. Each head has the base fee; the policy reads gas price and tip again when they are old. */
 export class FeePolicy {
   readonly #rpc: Rpc;
   readonly #settings: FeeSettings;
   #gasPrice = 0n;
   #tip = 0n;
   #baseFee: bigint | undefined;
-  /** When gas price and tip were last asked for, on the monotonic clock; at first the time of creation, since the start asks for them itself. */
+  /** When gas price and tip were last requested, on the monotonic clock. Initially the time of creation, since the start requests them itself. */
   #askedAt: number;
 
   constructor(rpc: Rpc, settings: FeeSettings) {

@@ -21,9 +21,9 @@ export interface HeldBackOptions {
 }
 
 /**
- * Whether the endpoint's pool holds back the next transaction in line: the endpoint knows the newest version, but does not count it as executable.
- * Anvil's pool has a race, seen rarely under load: it may file a transaction as not executable for ever, although the previous one is in a block
- * (foundry issue 10122). Anvil refuses the same transaction as known; only another version, with the same nonce, helps.
+ * Whether the endpoint's pool holds back the next transaction in line: the endpoint knows the newest version, but does not count it as executable. Anvil's pool
+ * has a race, seen rarely under load: it may treat a transaction as not executable forever, although the previous one is in a block (foundry issue 10122).
+ * Sending the same transaction again does not help, since Anvil knows it. Another version with the same nonce does.
  */
 export async function isHeldBack(
   { nonce, variants, reach }: Pick<TransactionState, "nonce" | "variants" | "reach">,

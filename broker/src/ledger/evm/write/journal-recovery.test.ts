@@ -102,7 +102,7 @@ test("resends a lost final transaction, even if a no-op was signed with its nonc
   expect(poolOf(world)).toEqual({ 0: sent });
 });
 
-test("resends a no-op that a deep reorg removed, even if the chain node refuses it three times and fails at the transaction that it replaced", async () => {
+test("resends a no-op that a deep reorg removed, even if the chain node refuses it three times and fails at the replaced transaction", async () => {
   const world = new SenderWorld({
     journal: new TestJournal(),
     fees: "legacy",

@@ -50,7 +50,7 @@ test.each([1, 20])(
 );
 
 test.each([0, 1, 2, 3, 4, 5, 6, 7])(
-  "within 2 s after each of two outages of 30 + %i s, resends the lost transactions but not the one that is in a block",
+  "within 2 s after each of two outages of 30 + %i s, resends the lost transactions, but not one that is in a block",
   async (seconds) => {
     const world = await startWithWaiting(21);
     const { node, clock } = world;

@@ -9,7 +9,7 @@ const feeBumpAfterMs = 5000;
 /** Nonces of the versions in the chain node's pool. */
 const noncesOf = ({ node }: SenderWorld) => [...node.pool].map((raw) => parseTransaction(raw).nonce ?? 0);
 
-/** Sends `seen` transactions, which get into a block that is not final, and two others, which wait in the pool while the chain makes blocks. */
+/** Sends `seen` transactions, which get into a block that is not final, and two more. These wait in the pool while the chain makes blocks. */
 async function startStuck(seen: number): Promise<SenderWorld> {
   const world = new SenderWorld({ fees: "legacy", feeBumpAfterMs });
   await world.fees.refresh();
@@ -50,7 +50,7 @@ test("recognises a version that was signed and included while the endpoint was s
   node.before = async (method) => {
     if (method === "eth_getTransactionCount" && counts++ === 0) await count.promise;
   };
-  sender.onRound({ logs: [] }); // Begins the check that gets its answer late.
+  sender.onRound({ logs: [] }); // This begins a check whose answer comes late.
   await world.timeUntil(() => node.pool.size === 2);
   const [, raised] = [...node.pool];
   if (raised === undefined) throw new Error("the fee was not raised");

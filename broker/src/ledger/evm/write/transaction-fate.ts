@@ -73,8 +73,8 @@ function seenIn(blockNumber: number, { readUpTo }: FateOptions): Fate {
 }
 
 /**
- * The account's number of transactions up to the newest final block; undefined if the endpoint lacks the state of that block. It may be deep below the head:
- * chain nodes keep the state of few past blocks, and a chain node restored from a snapshot keeps none.
+ * The account's number of transactions up to the newest final block; undefined if the endpoint lacks the state of that block. The block may be far below the
+ * head: chain nodes keep the state of few past blocks, and none if they were restored from a snapshot.
  */
 async function findCount({ rpc, sender, readUpTo }: FateOptions): Promise<number | undefined> {
   return unlessRefused(() => rpc.transactionCount(sender, Math.max(0, readUpTo())));

@@ -20,7 +20,10 @@ export interface GasCharge {
   readonly price?: bigint;
 }
 
-/** How much fits into one transaction: the smallest of the configured limits, what the endpoint accepts, the gas of a block and the endpoint's cap on fees. */
+/**
+ * How much fits into one transaction. Four limits count: the configured ones, the size that the endpoint accepts, the gas of a block, and the endpoint's cap on
+ * fees.
+ */
 export class TransactionRoom {
   readonly #configured: ConfiguredLimits;
   #limits: LedgerLimits;
@@ -77,8 +80,8 @@ export class TransactionRoom {
   }
 
   /**
-   * Call it when an endpoint refused a transaction of that gas and price for its fee. Later transactions of several events offer at most half the fee; a
-   * transaction of one event may offer more, since half may be far below the cap.
+   * Call it when an endpoint refused a transaction of that gas and price for its fee. Later transactions of several events offer at most half the fee. A
+   * transaction of one event may offer more, since half the fee may be far below the cap.
    */
   onFeeCapped(gas: number, price: bigint): void {
     const half = (BigInt(gas) * price) / 2n;

@@ -31,7 +31,7 @@ export function noOp(to: Hex): TransactionRequest {
   return { to, data: new Uint8Array(0), gas: plainTransferGas, logsExpected: undefined, mayLackLogs: true };
 }
 
-/** The same request with one unit of gas less, because one more may exceed the block's gas limit; a plain transfer, which needs all its gas, gets one more. */
+/** The same request with one unit of gas less: one more might exceed the block's gas limit. Only a plain transfer gets one more, since it needs all its gas. */
 export function withOtherGas(request: TransactionRequest): TransactionRequest {
   return { ...request, gas: request.gas + (request.gas <= plainTransferGas ? 1 : -1) };
 }

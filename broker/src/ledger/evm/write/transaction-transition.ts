@@ -30,8 +30,7 @@ export type TransactionEvent =
   | { readonly kind: "seen"; readonly blockNumber: number; readonly isDeep?: boolean }
   /**
    * No version has a receipt. `isNext`: the chain waits for this nonce, and includes no later nonce before it. `look`: whether the chain counts the nonce as
-   * used, although the endpoint returns neither a version of this transaction nor another one; undefined if the endpoint cannot count. `isTooLarge`: its gas
-   * exceeds that of a block.
+   * used, although the endpoint returns no transaction that used it; undefined if the endpoint cannot count. `isTooLarge`: its gas exceeds that of a block.
    */
   | {
       readonly kind: "absent";
@@ -132,7 +131,7 @@ const handlers: Handlers = {
 };
 
 /**
- * After this many consecutive failed sends of a transaction, a no-op replaces it, if the chain waits for its nonce and nobody waits for its outcome. A new
+ * After this many consecutive failed sends, a no-op replaces a transaction, if the chain waits for its nonce and nobody waits for its outcome. A new
  * transaction reaches the number after two to three minutes, one from the journal after six minutes.
  */
 const failedSendsMax = 48;
@@ -187,7 +186,7 @@ function onSent(state: TransactionState, { hash, failure }: Extract<TransactionE
   const reach = sent.reach === "nowhere" ? "unknown" : sent.reach;
   const failed = { ...sent, reach, failedSends: sent.failedSends + 1 };
   if (!sent.isNoOp || sent.refusedInRow === 0) return step(failed, { kind: "unanswered", failure });
-  // Perhaps no endpoint ever answers a version of the original transaction, and one has refused the no-op: send the next version, which may be a no-op.
+  // The failed version may be of the original transaction, at which the endpoint always fails: send the next version, which may be the no-op.
   const next = fallBack(failed);
   return step(next.state, { kind: "unanswered", failure }, ...next.effects);
 }
@@ -210,9 +209,9 @@ function mayPassByPrice(kind: RpcFailureKind): boolean {
 }
 
 /**
- * Handles a refusal while an endpoint may have another version. If the endpoints lost that other version, the nonce would stay unused and block all later
- * ones. If the newest version is too large or has too little gas, an older version that an endpoint has is sent. If there is none, or an endpoint refuses it
- * too, a no-op replaces the transaction once nobody waits for the outcome; the chain includes at most one of the two. A no-op never replaces a transaction
+ * Handles a refusal while an endpoint may have another version. If the endpoints lost that other version, the nonce would stay unused and block all later ones.
+ * If the newest version is too large or has too little gas, an older version that an endpoint has is sent. If there is no such version, or an endpoint refuses
+ * it too, a no-op replaces the transaction once nobody waits for the outcome. The chain includes at most one of the two. A no-op never replaces a transaction
  * that was final, because its event may be acknowledged.
  */
 function giveWay(state: TransactionState, failure: RpcFailure): Step {

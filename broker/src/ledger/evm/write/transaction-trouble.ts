@@ -95,7 +95,7 @@ export class TransactionTrouble {
   #findRefusal({ state: { refusal, reach, seenIn } }: PendingTransaction): string | undefined {
     const isTaken = reach === "taken";
     const found = refusal ?? (isTaken ? undefined : this.#fullPool);
-    // The endpoint may lack earlier nonces, or count the nonce of the transaction itself as used: nothing that the operator could do to the account helps.
+    // The endpoint may lack earlier nonces, or count the nonce of the transaction itself as used. No remedy for the account would help.
     if (seenIn !== undefined || found?.kind === "nonce-too-low" || found?.kind === "nonce-too-high") return undefined;
     const remedy = found && findRemedy(toBrokerError(found));
     // With a message that we do not know, an endpoint may refuse a transaction because it already has it.

@@ -46,8 +46,8 @@ export class Transmitter {
   }
 
   /**
-   * Signs a version of a transaction that has its nonce, and sends it once the journal has it; resolves with whether the journal has it, and never rejects.
-   * Without a journal it returns undefined and waits for nothing, so that calls keep their order.
+   * Signs a version of a transaction that has a nonce, and sends the version once the journal has it. Resolves with whether the journal has the version; never
+   * rejects. Without a journal, returns undefined and waits for nothing, so that calls keep their order.
    */
   sign(pending: PendingTransaction, fees: Fees): Promise<boolean> | undefined {
     const { inFlight, journal, signer, chainId, clock, head, dispatch } = this.#options;

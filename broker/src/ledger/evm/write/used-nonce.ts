@@ -8,7 +8,7 @@ export interface NonceLook {
   readonly at: number;
 }
 
-/** For how many final blocks the chain must count a nonce as used: until then, the count may be that of a chain node on a branch that dies. */
+/** For how many final blocks the chain must count a nonce as used. Before that, the count may come from a chain node on a branch that will die. */
 const usedBlocksMin = 64;
 /** Or for how long, in milliseconds: some chains make blocks only for transactions, and no chain node follows a dying branch for that long. */
 const usedMsMin = 600_000;

@@ -157,7 +157,7 @@ test.each([
   ["every block", () => 0],
   ["the newest final block", (readUpTo: number) => readUpTo],
 ])(
-  "once nobody waits and no reorg can undo it, gives up a transaction that lost its nonce to an unknown one, if the endpoint has the states of %s",
+  "gives up a transaction whose nonce an unknown one used, once nobody waits and no reorg can undo that; the endpoint has the states of %s",
   async (_, oldest) => {
     const world = await loseNonce(oldest);
     const { clock, sender } = world;
