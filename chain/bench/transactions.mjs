@@ -1,4 +1,4 @@
-// Measures transactions that are sent one after another, from `request` to `newHeads` in this thread and with the disk sync, and the bytes on disk for each
+// Sends transactions one after another. Measures the time from `request` to `newHeads` in this thread, with the disk sync, and the bytes on disk for each
 // event:
 //   node chain/bench/transactions.mjs [rounds]
 // With `node --cpu-prof --cpu-prof-dir <folder>` the worker writes a profile too.

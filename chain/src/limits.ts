@@ -110,8 +110,8 @@ export const FILTERS_MAX = 1_024;
 export const SUBSCRIPTIONS_MAX = 1_024;
 
 /**
- * Length of the write-ahead log, in bytes, at which it is copied into the database: after a block is announced, or after a step of a check that rebuilds the
- * index of hashes and logs.
+ * Length of the write-ahead log, in bytes, at which the chain copies it into the database. It does so after it announces a block, and in a check that rebuilds
+ * the index of hashes and logs.
  */
 export const LOG_BYTES_MAX = 8_388_608;
 
@@ -153,7 +153,7 @@ export const READER_START_INTERVAL_MS = 1_000;
 /** How long the thread of a reader may take to start, in milliseconds. */
 export const READER_START_TIME_MS_MAX = 30_000;
 
-/** After its requests have taken this long in total, in milliseconds, the reader pauses for this same time, even if they took much longer. */
+/** After its requests have taken this long in total, in milliseconds, the reader pauses for the same time, even if the requests took much longer. */
 export const READER_PAUSE_AFTER_MS = 50;
 
 /** Longest answer of the reader as JSON text, in bytes. */

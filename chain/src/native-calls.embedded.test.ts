@@ -36,7 +36,7 @@ const program = `
 const module = new URL("../dist/native-calls.js", import.meta.url).href;
 const index = new URL("../dist/index.js", import.meta.url).href;
 
-it("a thread that its owner ends during a call of SQLite exits after that call, and the process continues", async () => {
+it("if the owner ends a thread during a call of SQLite, the thread exits after that call and the process continues", async () => {
   const calls = new NativeCalls();
   const gate = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
   const worker = new Worker(program, { eval: true, workerData: { module, memory: calls.memory, gate } });

@@ -16,8 +16,8 @@ process.on("exit", () => {
 });
 
 /**
- * Keeps an owner from terminating its thread while a native addon runs there: an addon that cannot return into a terminated thread ends the whole process.
- * Instead, such a thread ends itself when the native call has returned.
+ * Keeps an owner from terminating its thread while a native addon runs there: if the addon then cannot return into the thread, the whole process ends. Instead,
+ * such a thread ends itself when the native call has returned.
  */
 export class NativeCalls {
   /** Pass it to the other thread. */

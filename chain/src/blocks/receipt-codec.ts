@@ -8,8 +8,8 @@ import type { Transaction } from "./transaction.ts";
 export type StoredReceipt = Pick<Receipt, "isSuccess" | "cumulativeGasUsed" | "logs">;
 
 /**
- * Encodes a receipt for the store. Log data that repeats bytes of the transaction `raw` is stored as a reference into `raw`: the bytes of an event are both
- * input and log data. Earlier builds of Stele, which may open the file again, read the sender, the gas, its price and the log index from here.
+ * Encodes a receipt for the store. If log data repeats bytes of the transaction `raw`, stores a reference into `raw`: the bytes of an event are both input and
+ * log data. Earlier builds of Stele, which may open the file again, read the sender, the gas, its price and the log index from here.
  */
 export function encodeStoredReceipt(
   receipt: Receipt,

@@ -308,8 +308,8 @@ export class Chain implements ReadableChain {
   }
 
   /**
-   * If the log is large, lets the next step of a check copy it into the file: a rebuild writes many pages for each block that it reads, and perhaps no new
-   * block comes that would copy the log. Until then blocks do not copy it, since a copy that fails after a block is a fault.
+   * If the log is large, lets the next step of a check copy it into the file. A rebuild writes many pages for each block that it reads, and perhaps no new
+   * block comes, after which the chain would copy the log. Until that step, blocks do not copy the log, since a failed copy after a block is a fault.
    */
   #copyBeforeNextStep(): void {
     if (this.#database.logBytes < Math.max(LOG_BYTES_MAX, this.#checkpointAt)) return;

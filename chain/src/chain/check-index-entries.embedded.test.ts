@@ -184,7 +184,7 @@ it("checkIndexEntries names the file and what to do if the disk is full, and the
   await expect(check(chain, false)).rejects.toThrow(full);
 });
 
-it("checkIndexEntries says of a running chain that its file cannot be written, not that it cannot be opened", async () => {
+it("the error of checkIndexEntries says that the file of a running chain cannot be written, not that it cannot be opened", async () => {
   const copy = damaged((sqlite) => sqlite.exec("DELETE FROM places"));
   await using chain = await start(copy);
   const other = new DatabaseSync(copy);
@@ -211,7 +211,7 @@ it.each([
   expect(await countFound(chain)).toEqual(everything);
 });
 
-/** The page has its kind at the start and its rows at the end. A flipped bit breaks the order of rows, by which SQLite searches, or makes the page unreadable. */
+/** The page has its kind at the start and its rows at the end. A flipped bit makes the page unreadable, or breaks the order of rows that searches need. */
 it.each([8, 9, 100, 333, 1_000, 1_001, 1_500, PAGE_BYTES])(
   "checkIndexEntries rebuilds the index after a bit flip %i bytes before the end of its root page",
   async (before) => {
@@ -234,7 +234,7 @@ it("checkIndexEntries rebuilds an unreadable index again and again, even if a re
   }
 });
 
-it("a rebuild that starts over in the same process uses its table again, so that the file does not grow each time", async () => {
+it("a rebuild that starts over in the same process reuses its table, so that the file does not grow each time", async () => {
   let steps = 0;
   await using whole = await start(copyWithUnreadableIndex());
   for (let isMore = true; isMore; steps += 1) ({ isMore } = await whole.checkIndexEntries(steps === 0));

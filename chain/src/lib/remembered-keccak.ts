@@ -42,7 +42,7 @@ let old: Generation | undefined;
 
 /**
  * As `keccak256`, but remembers short inputs: a topic's address and slot recur in every block with its events. Do not change the result. To keep it, copy it:
- * it is a view of a megabyte, which it would keep in memory.
+ * it is a view of a megabyte of memory.
  */
 export function rememberedKeccak(bytes: Uint8Array): Uint8Array {
   if (bytes.length > INPUT_BYTES_MAX) return keccak256(bytes);

@@ -57,7 +57,7 @@ function makeLogs(chain: EmbeddedChain, nonce: number, logs: number): Promise<He
   return makeBlockOf(chain, { nonce, gas: 500_000_000n, data: `0x${writeLog.repeat(logs)}` });
 }
 
-/** Makes a chain whose index says that this many transactions have logs under a key, which none has. */
+/** Makes a chain whose index wrongly says that this many transactions have logs under a key. */
 async function makeLogPlaces(count: number, key = addressKey(fromHex(SINK))): Promise<void> {
   const file = join(folder, "chain.db");
   {

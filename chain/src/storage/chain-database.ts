@@ -88,8 +88,8 @@ export class ChainDatabase implements StateDatabase {
   }
 
   /**
-   * Loads unsaved effects that another thread or process wrote. Call this at the start of a snapshot or a process. If damage has turned an index entry into
-   * anything but integers, derives the entries of its block again: the table would refuse the damaged entry, and with it all later blocks.
+   * Loads unsaved effects that another thread or process wrote. Call this at the start of a snapshot or a process. If a damaged index entry is not made of
+   * integers, derives the entries of its block again: the table would refuse the damaged entry, and no later block could be saved.
    * @throws ChainDamagedError if a row cannot be decoded.
    */
   loadUnsaved(): void {

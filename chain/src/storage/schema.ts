@@ -10,9 +10,9 @@ export function placesTable(name: string): string {
 }
 
 /**
- * `place` is block number × 2^20 + index of the transaction in its block. `places` says where a key occurs. A key is the first 6 bytes of a hash: of a block
- * or transaction, whose whole hash is compared on reading, or of an address (kind 0) or a first topic (kind 1) of a log.
- * `unsaved` has the effects of the newest blocks that are not in `nodes` and `places` yet (`effects-codec.ts`).
+ * `place` is block number × 2^20 + index of the transaction in its block. `places` says where a key occurs. A key is the first 6 bytes of a hash: the hash of a
+ * block or transaction, or of an address (kind 0) or a first topic (kind 1) of a log. Readers compare the whole hash of a block or transaction. `unsaved` has
+ * the effects of the newest blocks that are not in `nodes` and `places` yet (`effects-codec.ts`).
  */
 export const SCHEMA = `
   CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;

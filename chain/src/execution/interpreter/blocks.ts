@@ -9,7 +9,7 @@ const JUMPDEST = 0x5b;
 
 /**
  * Reads the block that begins at `start`; undefined if the interpreter lacks its first instruction. A block ends before a JUMPDEST, so that all blocks together
- * are no longer than the code, and before an instruction that the interpreter lacks.
+ * are no longer than the code. It also ends before an instruction that the interpreter lacks.
  */
 export function readBlock(code: Code, start: number): Block | undefined {
   const { bytes } = code;
