@@ -4,8 +4,8 @@ import { crc32 } from "node:zlib";
 export type Scalar = string | number | null;
 
 /**
- * CRC-32 of the JSON of values, in order. It detects every change of up to three bits of that text (of up to two, if the text has more than
- * about 11 kB), and misses about one in four billion other changes.
+ * CRC-32 of the JSON of values, in order. It detects every change of up to three bits of that text, or up to two if the text is longer than about 11 kB. Of
+ * other changes, it misses about one in four billion.
  */
 export function checksumOf(values: readonly Scalar[]): number {
   const checksum = new Checksum();
@@ -13,7 +13,7 @@ export function checksumOf(values: readonly Scalar[]): number {
   return checksum.end();
 }
 
-/** {@link checksumOf} value by value, without the text of the JSON: with that text, the checksum of a row allocated three times as much memory as the row. */
+/** {@link checksumOf} value by value. It does not make the text of the JSON, which took three times as much memory as the row. */
 export class Checksum {
   #register = initial;
   #isEmpty = true;

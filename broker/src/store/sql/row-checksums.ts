@@ -32,8 +32,8 @@ type CheckedTable = keyof CheckedTables;
 type Unchecked<Row> = Omit<Row, "checksum">;
 
 /**
- * The columns that each table's `checksum` covers. It does not cover keys that the database assigns, a subscription's owner and claim, which nodes
- * rewrite, or a subscription's epoch and progress, which have their own check (see progressCheck). `events_checksum` covers a batch's events.
+ * The columns that each table's `checksum` covers. It does not cover keys that the database assigns. Of a subscription, it covers neither owner and claim,
+ * which nodes rewrite, nor epoch and progress, which have a check of their own (see progressCheck). `events_checksum` covers a batch's events.
  */
 const checkedColumns: { readonly [Table in CheckedTable]: readonly (keyof CheckedTables[Table] & string)[] } = {
   groups: ["group_id", "block_number", "block_hash", "generation", "batch_count"],

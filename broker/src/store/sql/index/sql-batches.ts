@@ -224,7 +224,7 @@ export function toBatch(row: BatchTable, name: string): EventBatch {
   return fromBatchRow(row, name);
 }
 
-/** The checksum that the row was inserted with. dropEvents makes it negative, so that a batch that lost its events in another way counts as damaged. */
+/** The checksum with which the row was inserted. dropEvents makes it negative: a batch without events whose checksum is not negative is damaged. */
 export function writtenChecksum(row: Pick<BatchPlace, "checksum">): number {
   return isDropped(row) ? -1 - row.checksum : row.checksum;
 }
@@ -237,7 +237,7 @@ export function countOf(row: Pick<BatchPlace, "first_position" | "last_position"
   return row.last_position - row.first_position + 1;
 }
 
-/** The events of a topic after `after`: all of its `total` events except those before the batch `next`, and those up to `after` in this batch. */
+/** The events of a topic after `after`. These are its `total` events without those before the batch `next` and without those of `next` up to `after`. */
 export function findFrom(
   next: BatchPlace,
   { total, after }: { readonly total: number; readonly after: Position },

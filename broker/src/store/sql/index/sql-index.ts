@@ -346,7 +346,7 @@ export class SqlIndex {
     return this.#toPage(rows, { offset, limit }, Math.max(counted, seen));
   }
 
-  /** A page and its total. A page that is not full is the last one: its total omits topics that were opened between the query of the page and the count. */
+  /** A page and its total. If the page is not full, it is the last one: then the total omits topics that were opened after the query of the page. */
   #toPage(rows: readonly TopicRow[], { offset, limit }: Omit<TopicQuery, "ranges">, counted: number): TopicPage {
     const total = rows.length < limit ? Math.min(counted, offset + rows.length) : counted;
     return { total, topics: this.#topicsOf(rows) };

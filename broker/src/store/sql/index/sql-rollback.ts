@@ -222,8 +222,8 @@ interface Dropped {
 }
 
 /**
- * Deletes the batches after a position, in pages: a reorg may remove millions. The result leaves out those whose rows are damaged: nothing could repair them,
- * since the chain no longer has their blocks, so an error would stop the rollback for ever.
+ * Deletes the batches after a position, in pages: a reorg may remove millions. The result leaves out batches with damaged rows. Nothing could repair them,
+ * since the chain no longer has their blocks: with an error, the rollback could never succeed.
  */
 async function dropBatches(transaction: Transaction<Schema>, groupId: GroupId, after: number): Promise<Dropped> {
   const events = new VanishedEvents();

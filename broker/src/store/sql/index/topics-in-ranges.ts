@@ -9,9 +9,9 @@ interface TopicsInRanges {
 }
 
 /**
- * Finds a page of the topics in some ranges of names, in the order of opening, which is that of their keys. The page of a tenant must not cost as much as all
- * topics of the group: SQLite, on the main thread, reads only the names and keys of the tenant's topics, 0.1 µs each, and the rows of the page. With one
- * condition for all ranges, it would read every topic of the group.
+ * Finds a page of the topics in some ranges of names, in the order of opening, which is that of their keys. A tenant's page must not cost as much as all topics
+ * of the group. SQLite, on the main thread, reads only the names and keys of the tenant's topics (0.1 µs each) and the rows of the page. With one condition for
+ * all ranges, it would read every topic of the group.
  */
 export function findTopicsIn(
   database: SqlDatabase,

@@ -10,6 +10,9 @@ it.each<[StoreFault, string]>([
   ["full", "the broker's database cannot be reached: its disk is full"],
   ["io", "the broker's database cannot be reached: it cannot read or write its disk"],
   ["read-only", "the broker's database cannot be reached: it is read-only"],
-])("answers 200207 for the fault %s, and says what the server lacks, without its name", async (fault, message) => {
-  await expect(failing(fault).read()).rejects.toMatchObject({ code: 200_207, message });
-});
+])(
+  "answers 200207 for the fault %s, and says what is wrong with the server without naming it",
+  async (fault, message) => {
+    await expect(failing(fault).read()).rejects.toMatchObject({ code: 200_207, message });
+  },
+);

@@ -14,7 +14,7 @@ interface Answer {
 
 const unreachable: Answer = { name: "storeUnreachable" };
 
-/** For each fault that ends by itself, or that an operator can repair while the broker runs: the error that a caller gets. */
+/** The error that a caller gets for each fault that may end while the broker runs, by itself or by a repair. */
 const answerByFault: ReadonlyMap<StoreFault, Answer> = new Map<StoreFault, Answer>([
   ["unavailable", unreachable],
   ["lock-timeout", unreachable],

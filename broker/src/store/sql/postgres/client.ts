@@ -19,13 +19,13 @@ const anyServer = { rejectUnauthorized: false };
 export class PostgresClient extends Client {
   constructor({ address, ...config }: PostgresClientOptions) {
     super({ ...config, connectionString: address.connectionString });
-    const internals = this as unknown as Internals; // Both fields exist, and may be set until it connects.
+    const internals = this as unknown as Internals; // Both fields exist, and may be set until the client connects.
     const { keepAlive, keepAliveInitialDelayMillis } = config;
     if (address.tls === "none") {
       internals.ssl = false;
       internals.connection = new Connection({ keepAlive, keepAliveInitialDelayMillis });
     } else if (address.tls === "prefer" && internals.ssl !== true) {
-      // It is `true` if the environment's PGSSLMODE requires TLS: do not weaken that.
+      // `ssl` is `true` if the environment's PGSSLMODE requires TLS: do not weaken that.
       const ssl = internals.ssl === false ? anyServer : internals.ssl;
       internals.ssl = ssl;
       internals.connection = new PreferringConnection({ ssl, keepAlive, keepAliveInitialDelayMillis });

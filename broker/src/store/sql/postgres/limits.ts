@@ -5,7 +5,7 @@ export const statementMsMax = 10_000;
 export const lockMsMax = 5_000;
 
 /**
- * Longest time that a transaction is idle before the server ends it, in milliseconds: a node that hangs keeps its locks for that long. At most the
+ * Longest time for which a transaction may be idle before the server ends it, in milliseconds. A node that hangs keeps its locks this long. At most the
  * smallest `takeOverAfterMs`, so that the node that takes over does not wait for the locks.
  */
 export const idleInTransactionMsMax = 2_000;

@@ -40,8 +40,8 @@ export class PoolReport {
   }
 
   /**
-   * Call it when the server answered. Logs the end of an outage, but nothing if the outage's beginning is not logged yet: the line about the beginning
-   * still comes when it is due, and the next call logs the end.
+   * Call it when the server answered. Logs the end of an outage whose beginning is logged. If the line about the beginning is not due yet, logs nothing: that
+   * line still comes, and the next call after it logs the end.
    */
   reached(): void {
     if (this.#trouble === undefined || this.#reported === undefined) return;

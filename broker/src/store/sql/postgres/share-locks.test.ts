@@ -8,7 +8,7 @@ import type { SqlStore } from "../sql-store.ts";
 import { createPostgresStore } from "./postgres-store.ts";
 import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "./testing/postgres-server.ts";
 
-/** So few that the last one to get its locks need not wait for the 5 s that a lock may take, also on a loaded machine. */
+/** So few that the last one gets its locks within the 5 s that a wait for a lock may take, even on a loaded machine. */
 const sessions = 10;
 const sharesOfEach = 1_000;
 

@@ -23,8 +23,8 @@ export interface MemberChange {
 }
 
 /**
- * Number of locks for all shares of a database, several shares for each lock. A session may join thousands of shares, and with a lock for each one, a few such
- * sessions would fill the lock table of a PostgreSQL server, which has room for 6,400 locks by default.
+ * Number of locks for all shares of a database, several shares for each lock. A session may join thousands of shares. With a lock for each share, a few such
+ * sessions would fill the lock table of a PostgreSQL server, which by default has room for 6,400 locks.
  */
 const shareLocks = 256;
 
@@ -123,7 +123,7 @@ async function findKnown(
   return new Set([...rows.map(({ known }) => known), ...filters.filter((filter) => !withoutOthers.has(filter))]);
 }
 
-/** Deletes the shares first: that waits for takes in progress, so that the last statement also deletes the events that the takes have given. */
+/** Deletes the shares first. This waits for takes in progress, so the last statement also deletes the events of those takes. */
 async function leaveLocked({ database, transaction, groupId }: InGroup, filters: readonly string[]): Promise<void> {
   const { rows } = await findWithoutMember(database, { groupId, filters }).execute(transaction);
   if (rows.length === 0) return;

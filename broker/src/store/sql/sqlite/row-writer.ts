@@ -25,8 +25,8 @@ const placeColumns = sql.raw(
 );
 
 /**
- * Writes the row again at the end of the table. An update would free the bytes inside their page, which no later row can use; this way whole old pages
- * become empty, and the next batches reuse them.
+ * Writes the row again at the end of the table. So whole old pages become empty, and the next batches reuse them. An update would free bytes only inside a
+ * page, where no later row can use them.
  */
 function prepareDrop(database: Kysely<Schema>) {
   return prepare((key: BatchKey) => {

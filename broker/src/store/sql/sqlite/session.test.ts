@@ -104,7 +104,7 @@ async function synchronousOf(on: Kysely<Schema>): Promise<number | undefined> {
   return rows[0]?.synchronous;
 }
 
-it("a store whose file was replaced fails to close, and leaves its own log and that of the other file unchanged", async () => {
+it("close fails if the file was replaced, and leaves the log of either file unchanged", async () => {
   const [file, other] = [temporaryFile(), temporaryFile()];
   await (await openWithTable(other, true)).close();
   const before = ["", "-wal"].map((suffix) => readFileSync(`${other}${suffix}`));

@@ -58,8 +58,8 @@ export class SqliteSession implements DatabaseConnection {
   }
 
   /**
-   * Waits for its turn, then sets the durability of the caller's commits. Each FULL commit waits for the disk, and clients can cause thousands of them: give
-   * such commits the speed `slow`, so that they do not delay the index, and with it every publish.
+   * Waits for its turn, then sets the durability of the caller's commits. Each FULL commit waits for the disk, and clients can cause thousands of them. Give
+   * such commits the speed `slow`: then they do not delay the index, which every publish waits for.
    */
   async acquire(synchronous: Synchronous, speed: Speed): Promise<this> {
     await this.#mutex.acquire(speed);
