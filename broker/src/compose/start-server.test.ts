@@ -163,7 +163,7 @@ describe("groups", () => {
     await anvilOn(port);
     await vi.waitFor(async () => {
       const { groups } = (await call("/health/ready")) as { groups: { reason?: string }[] }; // As documented.
-      expect(groups[1]?.reason).toContain("serves another chain of id 31337");
+      expect(groups[1]?.reason).toContain("serves another chain with the same id 31337");
     }, waiting);
     const said = log.join("");
     for (const secret of ["hunter2x", "keykeykey", privateKey.slice(2)]) expect(said).not.toContain(secret);

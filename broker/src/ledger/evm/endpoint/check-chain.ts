@@ -18,7 +18,7 @@ export function findDifference(found: ChainIdentity, expected: ExpectedChain): s
     return `serves chain ${found.chainId}, and the group is on chain ${expected.chainId}`;
   }
   if (expected.genesisHash !== undefined && found.genesisHash !== expected.genesisHash) {
-    return `serves another chain of id ${found.chainId}: its first block is ${found.genesisHash}, and the group's is ${expected.genesisHash}. For the other chain, use another data folder or another group`;
+    return `serves another chain with the same id ${found.chainId}: its first block is ${found.genesisHash}, and the group's is ${expected.genesisHash}. For the other chain, use another data folder or another group`;
   }
   return undefined;
 }

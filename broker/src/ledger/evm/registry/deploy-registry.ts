@@ -152,7 +152,7 @@ function refused(failure: RpcFailure): BrokerError {
 
 function keyTooOld(address: Address, nonce: number): BrokerError {
   return new BrokerError("transactionFailed", {
-    details: `account ${address} has sent ${nonce} transactions and no registry among its first ${registryNoncesMax}`,
+    details: `account ${address} has sent ${nonce} transactions, and none of the first ${registryNoncesMax} created a registry`,
     hints: [
       "Give the registry's address, or a key that has sent nothing yet, so that its registry can be found again.",
     ],

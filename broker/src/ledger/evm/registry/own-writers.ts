@@ -226,5 +226,5 @@ export class OwnWriters {
 }
 
 function notYet(set: number, account: Address): string {
-  return `the signer ${account} may not write to this group's topics yet: it is not in the registry's set of writers ${set}. A running node of the group adds it within seconds, or the owner of a member's key with setWriter`;
+  return `the signer ${account} may not write to this group's topics yet: it is not in the registry's set of writers ${set}. A running node of the group adds it within seconds; the owner of a member's key can add it with setWriter`;
 }

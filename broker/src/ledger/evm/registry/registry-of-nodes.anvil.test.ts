@@ -72,7 +72,9 @@ it("two nodes that deploy a registry at once end up with the same one", async ()
   const nodes = [createNode(keys.first, { memory: late }), createNode(keys.second, { memory: late })];
   const starts = await Promise.allSettled(nodes.map((node) => node.start()));
   const failures = starts.flatMap((start) => (start.status === "rejected" ? [start.reason as unknown] : []));
-  expect(failures).toMatchObject([{ code: 200205, message: expect.stringContaining("another node has settled") }]);
+  expect(failures).toMatchObject([
+    { code: 200205, message: expect.stringContaining("another node has recorded the registry") },
+  ]);
   for (const [index, node] of nodes.entries()) if (starts[index]?.status === "rejected") await node.start();
   expect(nodes.map(({ registryAddress }) => registryAddress)).toEqual(nodes.map(() => memory.record?.registryAddress));
 });

@@ -69,7 +69,7 @@ async function remember(registryAddress: Address, { memory, chain }: SettleOptio
   const kept = await memory.save({ ...chain, registryAddress });
   if (kept.registryAddress === registryAddress) return;
   throw new BrokerError("chainUnreachable", {
-    details: `another node has settled on the registry ${kept.registryAddress} while this one settled on ${registryAddress}`,
+    details: `another node has recorded the registry ${kept.registryAddress} for this group, and this node found or deployed ${registryAddress}: its next start uses the recorded one`,
   });
 }
 
