@@ -163,7 +163,7 @@ export class SqlStore implements Store, Journal, GroupRecords {
       this.#logger.error("session dropped: its row in the store is damaged", { sessionId, remedy });
     }
     for (const subscriptionId of filters) {
-      this.#logger.error("filter dropped: the store has no session for it, its row is damaged", {
+      this.#logger.error("filter dropped: the store lacks its session, so a row is damaged", {
         subscriptionId,
         remedy,
       });
