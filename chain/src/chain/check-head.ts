@@ -34,7 +34,7 @@ function checkEnd(database: ChainDatabase, { file, known, newest }: Compared): v
   if (newest === undefined || newest < known.number) {
     const end = newest === undefined ? "it has no block" : `it ends with block ${newest}`;
     throw new ChainFileError(
-      `The chain in ${file} has lost blocks and is perhaps damaged, or an earlier copy: ${end}, and its head file ${headFileOf(file)} knows block ${known.number}. ${remedyFor(file)}`,
+      `The chain in ${file} has lost blocks and is perhaps damaged or an earlier copy: ${end}, and its head file ${headFileOf(file)} knows block ${known.number}. ${remedyFor(file)}`,
     );
   }
   const head = database.findBlockHead(known.number);
@@ -47,7 +47,7 @@ function checkEnd(database: ChainDatabase, { file, known, newest }: Compared): v
 
 function remedyFor(file: string): string {
   return [
-    "Restore its folder from a backup; delete nothing of what is here.",
+    "Restore its folder from a backup; delete nothing in the present folder.",
     `To go on with this chain on purpose, without the events of later blocks: echo accept > ${headFileOf(file)}`,
   ].join(" ");
 }
