@@ -67,7 +67,7 @@ export function fromTopicRow(row: TopicRow): KeyedTopic {
 export function toBatchRow(groupId: string, topicId: number, record: BatchRecord): BatchTable {
   const { batch, eventsBefore, number } = record;
   const row = {
-    checksum: 0, // as in toTopicRow
+    checksum: 0, // In one literal, as in toTopicRow.
     group_id: groupId,
     ordinal: number,
     first_position: batch.firstPosition,
@@ -174,7 +174,7 @@ export function toSubscriptionRow(subscription: Subscription): SubscriptionTable
   });
 }
 
-/** For a damaged row, returns a subscription in the state `damaged` of which only identifier, group, owner and epoch are from the row. */
+/** For a damaged row, returns a subscription in the state `damaged`. Only its identifier, group, owner and epoch come from the row. */
 export function fromSubscriptionRow(row: SubscriptionTable): Subscription {
   if (!isIntactSubscription(row)) return damagedSubscription(row);
   return {
