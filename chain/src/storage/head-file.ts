@@ -93,7 +93,8 @@ export class HeadFile {
   }
 
   /**
-   * For a clean stop: syncs what was written. If nothing was written and the file is not intact, writes `head`.
+   * Call this at a clean stop. If this process wrote the file, writes the newest block again and syncs the file. Otherwise writes `head` if the file is not
+   * intact.
    * @throws what the file system throws.
    */
   settle(head: ChainEnd): void {

@@ -32,7 +32,7 @@ export async function openDatabase(file: string, calls: NativeCalls): Promise<Ow
     const statements = [
       `PRAGMA busy_timeout = ${BUSY_TIME_MS_MAX};`,
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;",
-      // Cuts a log that starts over, so that its length shows what was written since. Keeps this much, because overwriting syncs faster than growing.
+      // Truncates a log that starts over, so that its length shows how much was written since. Keeps this much, because overwriting syncs faster than growing.
       `PRAGMA journal_size_limit = ${LOG_BYTES_MAX / 2};`,
       "BEGIN IMMEDIATE; COMMIT;",
     ];

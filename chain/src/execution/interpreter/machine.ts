@@ -11,7 +11,7 @@ export type Step = (machine: Machine) => void;
 /** Instructions that run one after another, without a jump between them. Gas and stack are checked once for all of them. */
 export interface Block {
   readonly steps: readonly Step[];
-  /** Gas of all its instructions, without the parts that depend on operands: each instruction charges such a part by itself. */
+  /** Gas of all its instructions, without the parts that depend on operands: instructions charge those parts themselves. */
   readonly gas: number;
   /** Words that must be on the stack before the block runs. */
   readonly needs: number;
