@@ -7,7 +7,7 @@ export interface ExpectedChain {
   readonly genesisHash: Hash | undefined;
 }
 
-/** Asks which chain is served. @throws RpcFailure, also if there is no chain id or no first block. */
+/** Asks which chain the endpoint serves. @throws RpcFailure, also if the answer lacks the chain id or the first block. */
 export async function readIdentity(rpc: Rpc): Promise<ChainIdentity> {
   return { chainId: await rpc.chainId(), genesisHash: (await rpc.header(0)).hash };
 }

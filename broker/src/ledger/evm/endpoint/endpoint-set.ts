@@ -289,7 +289,7 @@ export class EndpointSet implements EvmProvider {
     return endpoint;
   }
 
-  /** Has the endpoint's chain checked again, since another chain may answer after a reconnect, and renews the subscription soon. */
+  /** Makes the next request check the endpoint's chain, since another chain may answer after a reconnect. Renews the subscription soon. */
   #onLost(endpoint: Endpoint): void {
     endpoint.doubt();
     if (!endpoint.connection.canNotify) return;

@@ -55,7 +55,7 @@ export class Endpoint {
     return () => void (this.#doubtsChecked = Math.max(doubts, this.#doubtsChecked ?? 0));
   }
 
-  /** Has the chain checked again before the next request: another chain node may answer at this address. */
+  /** Makes the next request check the chain first: another chain node may answer at this address. */
   doubt(): void {
     this.#doubts += 1;
   }

@@ -16,7 +16,7 @@ export interface HeadSubscriptionOptions {
 }
 
 /**
- * The subscription to new heads, at the endpoint in use. An endpoint keeps its subscription until its connection is lost, also while another endpoint is in
+ * The subscription to new heads, at the endpoint in use. An endpoint keeps its subscription until its connection is lost, even while another endpoint is in
  * use. While the endpoint in use has none, the subscriber polls. A head may be notified twice.
  */
 export class HeadSubscription {

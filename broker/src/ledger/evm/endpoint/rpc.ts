@@ -56,7 +56,7 @@ export interface EvmProvider {
   failure?(): Outage | undefined;
   /** Sets the expected chain. Endpoints that serve another chain are not used from then on. */
   expectChain?(chain: ChainIdentity): void;
-  /** Has the chain of each endpoint checked before its next request. Call it if an answer came from another chain. */
+  /** Makes the next request to each endpoint check its chain first. Call it if an answer came from another chain. */
   doubtChain?(): void;
 }
 

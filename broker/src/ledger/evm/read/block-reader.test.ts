@@ -118,7 +118,7 @@ test("asks each endpoint for promised logs that the first one left out, but only
   expect([promised, warnings]).toEqual([[false, false, true, true], []]);
 });
 
-test("asks each endpoint for promised logs, also if one refuses a request for all of them", async () => {
+test("asks each endpoint for promised logs, even if one refuses a request for all of them", async () => {
   const { node, rpc, clock, reader } = createReader(1);
   const { request } = node;
   node.request = async (call) => {

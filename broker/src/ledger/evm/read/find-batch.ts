@@ -34,7 +34,7 @@ export async function findBatch(
       end = part.from - 1;
       size.onAnswer(0);
     } catch (error) {
-      // The endpoint may refuse so many blocks in words that we do not know, or be too slow for them.
+      // The endpoint may refuse this many blocks with a message that we do not know, or be too slow for them.
       if (!(error instanceof RpcFailure) || error.kind === "unreached" || part.from === part.to) throw error;
       most = (part.to - part.from + 1) >> 1;
     }

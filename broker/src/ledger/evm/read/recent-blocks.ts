@@ -19,7 +19,7 @@ export class RecentBlocks {
   }
 
   add({ from, blocks, bytes }: Round): void {
-    this.#rounds.push({ from, blocks, bytes }); // without the logs, which nobody reads again
+    this.#rounds.push({ from, blocks, bytes }); // Without the logs, which nobody reads again.
     this.#bytes += bytes;
     while (this.#rounds.length > roundsMax || (this.#bytes > bytesMax && this.#rounds.length > 1)) {
       this.#bytes -= this.#rounds.shift()?.bytes ?? 0;

@@ -11,9 +11,9 @@ import { isRevert, RpcFailure } from "../endpoint/rpc-failure.ts";
 export const registryNoncesMax = 16;
 
 /**
- * The registry that `deployer` created, undefined if there is none among its first transactions; and how many transactions it has sent. Reads both as of one
- * block. Of several chain nodes behind one address, one may count the deployment, and another that lags may not have the code yet: the block number makes the
- * second refuse.
+ * The registry that `deployer` created, undefined if there is none among its first transactions; and how many transactions it has sent. Reads both in the state
+ * of one block. Of several chain nodes behind one address, one may count the deployment, and another that lags may not have the code yet: the block number
+ * makes the second refuse.
  */
 export async function findRegistry(
   rpc: Rpc,
@@ -31,7 +31,7 @@ export async function findRegistry(
 interface IsRegistryOptions {
   readonly address: Address;
   readonly from: Address;
-  /** The block as of which the code is called; the newest if omitted. */
+  /** The block whose state the call reads; the newest if omitted. */
   readonly at?: number;
 }
 

@@ -18,15 +18,15 @@ export interface RegistryOptions {
   readonly onMissing: () => Error;
 }
 
-/** The block as of which a view is read. */
+/** The block whose state a view reads. */
 type Tag = number | "latest";
 
 /** The storage slot at which the owners of sets begin, in the order of their numbers. */
 const ownersStart = BigInt(toHex(keccak256(fromHex(`0x${writerOwnersSlot.toString(16).padStart(64, "0")}`))));
 
 /**
- * The registry's views, as its `from` account sees them. Each throws RpcFailure, or the error of `onMissing` if there is no code. After a "no", asks again as
- * of the newest known block: a chain node that lags then refuses, instead of answering from an older block. If the chain node is ahead of this broker, the
+ * The registry's views, as its `from` account sees them. Each throws RpcFailure, or the error of `onMissing` if there is no code. After a "no", asks again and
+ * names the newest known block: a chain node that lags then refuses, instead of answering from an older block. If the chain node is ahead of this broker, the
  * second answer is older than the first.
  */
 export class Registry {
@@ -99,7 +99,7 @@ export class Registry {
     return isYes(answer) ? answer : ask(await this.#options.newest());
   }
 
-  /** As of the block of `tag`. */
+  /** Calls the registry in the state of the block `tag`. */
   async #call(data: Hex, tag: Tag = "latest"): Promise<Hex> {
     const { from, onMissing } = this.#options;
     const answer = await this.#rpc.call({ from, to: this.address, data }, tag);

@@ -162,7 +162,7 @@ class Callers implements Disposable {
       else deferred.reject(new BrokerError("transactionTimeout"));
     };
     const { signal } = this.#listening;
-    setMaxListeners(0, signal); // one per opening, at most `openingsWaitingMax`
+    setMaxListeners(0, signal); // One per opening, at most `openingsWaitingMax`.
     for (const opening of openings) opening.signal.addEventListener("abort", () => go(opening), { once: true, signal });
   }
 

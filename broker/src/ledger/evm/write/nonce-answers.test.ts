@@ -93,7 +93,7 @@ test("sends again at once with the next nonce if another sender used the nonce",
   expect([...node.pool].map((raw) => parseTransaction(raw).nonce ?? 0)).toEqual([0, 2]);
 });
 
-/** Has the chain node refuse requests for the next nonce until the returned function is called. */
+/** Makes the chain node refuse requests for the next nonce until the test calls the returned function. */
 function refuseNextNonce({ node }: SenderWorld): () => void {
   const request = node.request.bind(node);
   node.request = async (call) => {

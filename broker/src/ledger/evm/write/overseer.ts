@@ -214,7 +214,7 @@ export class Overseer {
     }
   }
 
-  /** Has the next transaction in line checked soon: the endpoint may return at any time. */
+  /** Checks the next transaction in line soon: the endpoint may answer again at any time. */
   #onUnread(pending: PendingTransaction, error: unknown): void {
     const { clock, inFlight } = this.#options;
     const { nonce } = pending.state;

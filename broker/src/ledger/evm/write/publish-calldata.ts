@@ -45,7 +45,7 @@ export function encodeOpenAndPublish(
   { names, writers = everyone }: Openings,
   batches: readonly EncodedBatch[],
 ): Buffer {
-  const encodedNames = fromHex(encodeAbiParameters([{ type: "string[]" }], [names])).subarray(word); // without its offset
+  const encodedNames = fromHex(encodeAbiParameters([{ type: "string[]" }], [names])).subarray(word); // Without the offset of the array.
   const namesOffset = 3 * word;
   const target = Buffer.alloc(selectorBytes + namesOffset + encodedNames.length + batchesBytes(batches));
   target.set(openAndPublishSelector);

@@ -24,8 +24,8 @@ class FailingJournal extends TestJournal {
 }
 
 /**
- * Has the endpoint refuse the first of two transactions after it accepted the second, so that a no-op must use the nonce of the first. Returns the outcome of
- * the first.
+ * Makes the endpoint accept the second of two transactions and refuse the first, so that a no-op must use the nonce of the first. Returns the outcome of the
+ * first.
  */
 async function refuseFirst(journal: FailingJournal, whileRefused: () => void): Promise<unknown> {
   const world = new SenderWorld({ journal });
