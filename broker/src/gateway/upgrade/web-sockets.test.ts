@@ -268,6 +268,15 @@ describe("a request for an upgrade that the server does not offer", () => {
     expect(server.calls).toMatchObject([{ operation: "publish", call: { topic: "a", content: Buffer.from("b") } }]);
   });
 
+  it("is refused with too many headers, and its body is not served as a request", async () => {
+    await using server = await serveEcho();
+    const body = "GET /ctx/rest/exist?topic=a HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    const more = `${"upgrade: h2c\r\n".repeat(100)}${"x: y\r\n".repeat(200)}content-length: ${body.length}\r\n\r\n`;
+    const answers = await sendRaw(server.url, [`${headOf("POST /ctx/jsonrpc", "h2c")}${more}${body}`]);
+    expect(answers).toMatch(/^HTTP\/1.1 431 /);
+    expect(server.calls).toEqual([]);
+  });
+
   it("leaves no listeners on a connection whose every request asks for an upgrade", async () => {
     const warned = vi.spyOn(process, "emitWarning");
     await using server = await serveEcho();

@@ -6,7 +6,13 @@ import type { WebSocket, WebSocketServer } from "ws";
 import type { Logger } from "../../lib/logger.ts";
 import { ConnectionCallers } from "../callers/connection-callers.ts";
 import type { MemoryBudget } from "../in-flight/memory-budget.ts";
-import { webSocketChunkBytes, webSocketChunksMax, webSocketFragmentsMax, webSocketPartBytes } from "../limits.ts";
+import {
+  headersMax,
+  webSocketChunkBytes,
+  webSocketChunksMax,
+  webSocketFragmentsMax,
+  webSocketPartBytes,
+} from "../limits.ts";
 import { toPath } from "../shared/base-path.ts";
 import { probeAfterMs } from "../shared/connection/limits.ts";
 import { UnfinishedInput } from "../shared/connection/memory.ts";
@@ -98,7 +104,9 @@ export class WebSockets {
     if (socket.listenerCount("error") === 0) socket.on("error", () => socket.destroy());
     // An answer now would overtake the one to an earlier request.
     if (isAnswering(request.socket)) return void socket.destroy();
-    if (!this.#isOffered(request)) return serveAsPlain(app.server, upgrade);
+    // Node drops the headers past the limit. Without its Content-Length, the body of a request would be served as the next request.
+    const isWhole = request.rawHeaders.length <= 2 * headersMax;
+    if (isWhole && !this.#isOffered(request)) return serveAsPlain(app.server, upgrade);
     this.#upgrades.set(request, upgrade);
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
