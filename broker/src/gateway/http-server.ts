@@ -2,6 +2,7 @@ import { createServer as createHttp, type RequestListener, type Server } from "n
 import { createServer as createHttps, type Server as HttpsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
+import type { TLSSocket } from "node:tls";
 import { type AsyncApiSettings, toOpenApi, toOpenRpc } from "@stele/wire";
 import { type FastifyInstance, fastify } from "fastify";
 import type { Broker } from "../engine/broker.ts";
@@ -48,6 +49,7 @@ import { isLinkToPage } from "./shared/console-path.ts";
 import { isAnswering } from "./shared/is-answering.ts";
 import type { Listener, Place } from "./shared/connection/listener.ts";
 import type { CertificateFiles } from "./shared/connection/tls/certificate.ts";
+import { endAtExpiry } from "./shared/connection/tls/end-at-expiry.ts";
 import { RenewedCertificate, type TlsServerOptions } from "./shared/connection/tls/renewed-certificate.ts";
 import type { UpgradeRoute } from "./shared/connection/upgrade.ts";
 import { OperationRunner } from "./shared/run-operation.ts";
@@ -155,11 +157,10 @@ export class HttpServer implements Listener {
     this.#app = app;
     this.#tails = tails;
     this.#webSockets = webSockets;
-    app.server.on("connection", (socket: Socket) => {
-      if (this.#connections.has(socket)) return; // WebSockets gave it back to the server.
-      collect(this.#connections, socket);
+    app.server.on("connection", (socket: Socket) => void collect(this.#connections, socket));
+    app.server.on("secureConnection", (socket: TLSSocket) => {
+      if (collect(this.#secured, socket)) endAtExpiry(socket);
     });
-    app.server.on("secureConnection", (socket: Socket) => collect(this.#secured, socket));
   }
 
   /** Open connections, WebSockets and tails among them. */
@@ -250,10 +251,12 @@ function peerOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }
 
-/** Keeps a socket in the set until it closes. */
-function collect(sockets: Set<Socket>, socket: Socket): void {
+/** Keeps a socket in the set until it closes. Returns false for a known one: `serveAsPlain` gives a connection back to the server. */
+function collect(sockets: Set<Socket>, socket: Socket): boolean {
+  if (sockets.has(socket)) return false;
   sockets.add(socket);
   socket.once("close", () => sockets.delete(socket));
+  return true;
 }
 
 interface App {

@@ -156,14 +156,20 @@ it("serves pages of its own https origin, and refuses pages of the http origin",
   expect(await ask(await open(served), `origin: ${plain}\r\n`)).toMatch(/^HTTP\/1\.1 403/);
 });
 
-it("ignores an upgrade to h2c, and serves the request", async () => {
+it("ignores upgrades to h2c, serves the requests, and leaves no listeners on their connection", async () => {
   const route = { path: "/mqtt", protocol: "MQTT", subprotocols: ["mqtt"] } as const;
   const upgrades = [
     { ...route, needsSubprotocol: true, messageBytesMax: 1_000, accept: () => {}, endAll: async () => {} },
   ] as const;
-  await using served = await serve({ exist: async () => true }, { certificate: files, upgrades });
+  const certificate = { ...files, clientCaFile: files.certificateFile };
+  const warned = vi.spyOn(process, "emitWarning");
+  await using served = await serve({ exist: async () => true }, { certificate, upgrades });
+  const [cert, key] = [readFileSync(files.certificateFile), readFileSync(files.keyFile)];
+  const socket = await open(served, { cert, key });
   const fields = "connection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n";
-  expect(await ask(await open(served), fields)).toMatch(/^HTTP\/1\.1 200/);
+  for (let count = 0; count < 20; count += 1) expect(await ask(socket, fields)).toMatch(/^HTTP\/1\.1 200/);
+  expect(warned).not.toHaveBeenCalled(); // Node warns of more than ten listeners of one event.
+  warned.mockRestore();
 });
 
 it("refuses TLS renegotiation", async () => {

@@ -4,13 +4,14 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "
 import { connect as connectTcp } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { connect, type TLSSocket } from "node:tls";
-import { afterAll, afterEach, beforeAll, expect, it, onTestFinished } from "vitest";
+import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
+import { afterAll, afterEach, beforeAll, expect, it, onTestFinished, vi } from "vitest";
 import { createCertificate } from "../testing/certificates.ts";
 import { whenClosed } from "../testing/when-closed.ts";
 import { MqttWorld } from "./testing/mqtt-world.ts";
 import { RawClient } from "./testing/raw-client.ts";
 import { readCertificate } from "../shared/connection/tls/certificate.ts";
+import { endAfterExpiryMs } from "../shared/connection/tls/end-at-expiry.ts";
 import type { MqttSettings } from "./settings.ts";
 import type { TlsListener } from "../shared/connection/tls/tls-listener.ts";
 
@@ -27,20 +28,22 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 let world: MqttWorld | undefined;
 let listener: TlsListener | undefined;
 afterEach(async () => {
+  vi.useRealTimers();
   await listener?.drain();
   await world?.stop();
 });
 
-async function listen(settings: Partial<MqttSettings> = {}): Promise<number> {
+async function listen(settings: Partial<MqttSettings> = {}, clientCaFile = ""): Promise<number> {
   world = await MqttWorld.start({ settings });
-  listener = world.server.createTlsListener(files);
+  listener = world.server.createTlsListener({ ...files, clientCaFile });
   const address = await listener.listen({ host: "127.0.0.1", port: 0 });
   expect(address).toMatch(/^mqtts:\/\/127\.0\.0\.1:\d+$/);
   return Number(new URL(address).port);
 }
 
-async function open(port: number, { certificateFile }: typeof files): Promise<TLSSocket> {
-  const socket = connect({ port, host: "127.0.0.1", servername: "localhost", ca: readFileSync(certificateFile) });
+async function open(port: number, { certificateFile }: typeof files, own: ConnectionOptions = {}): Promise<TLSSocket> {
+  const ca = readFileSync(certificateFile);
+  const socket = connect({ port, host: "127.0.0.1", servername: "localhost", ca, ...own });
   await once(socket, "secureConnect");
   socket.on("error", () => {}); // the listener may reset the connection
   return socket;
@@ -64,6 +67,18 @@ it("uses a renewed certificate without a restart, and keeps the previous one whi
   const socket = await open(port, other);
   expect(socket.getPeerCertificate().subject.CN).toBe("second");
   createCertificate(files, "first");
+});
+
+it("ends a connection when its client's certificate has expired", async () => {
+  const port = await listen({}, files.certificateFile);
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
+  const [cert, key] = [readFileSync(files.certificateFile), readFileSync(files.keyFile)];
+  const socket = await open(port, files, { cert, key });
+  const client = RawClient.over(socket, 5);
+  client.send({ cmd: "connect", clientId: "expiring", clean: true, keepalive: 0 });
+  await client.next("connack");
+  vi.advanceTimersByTime(Date.parse(socket.getPeerCertificate().valid_to) + endAfterExpiryMs - Date.now());
+  await client.closed;
 });
 
 it("closes a connection that does not finish its handshake in time, and one that sends plain MQTT", async () => {

@@ -4,7 +4,6 @@ import { joinTexts } from "../../../../lib/join-texts.ts";
 import type { Logger } from "../../../../lib/logger.ts";
 import { certificateReloadMs } from "../limits.ts";
 import { type Certificate, type CertificateFiles, readCertificate, type TlsProtocol } from "./certificate.ts";
-import { endAtExpiry } from "./end-at-expiry.ts";
 
 /** Suites with forward secrecy and authenticated encryption; those of TLS 1.3 first. */
 const ciphers = [
@@ -52,9 +51,8 @@ export class RenewedCertificate {
     return { ...toContext(this.#certificate), requestCert: asksClients, rejectUnauthorized: asksClients };
   }
 
-  /** Reloads the files every minute, and ends connections whose client's certificate has expired. */
+  /** Reloads the files every minute. */
   watchFor(server: Server): void {
-    server.on("secureConnection", endAtExpiry);
     this.#timer = setInterval(() => this.reload(server), certificateReloadMs).unref();
   }
 

@@ -4,6 +4,7 @@ import type { Listener, Place } from "../listener.ts";
 import type { Connections } from "../connections.ts";
 import { socketOptions, SocketServer } from "../socket-server.ts";
 import type { CertificateFiles } from "./certificate.ts";
+import { endAtExpiry } from "./end-at-expiry.ts";
 import { RenewedCertificate } from "./renewed-certificate.ts";
 
 export interface TlsListenerOptions {
@@ -30,7 +31,10 @@ export class TlsListener implements Listener {
     this.#connections = connections;
     this.#certificate = new RenewedCertificate({ files, protocol, logger });
     const options = { ...socketOptions, ...this.#certificate.serverOptions, handshakeTimeout: connectTimeoutMs };
-    this.#server = createServer(options, (socket) => connections.serve(socket, callers.of(socket)));
+    this.#server = createServer(options, (socket) => {
+      connections.serve(socket, callers.of(socket));
+      endAtExpiry(socket);
+    });
     this.#server.on("tlsClientError", (error, socket) => {
       logger.debug(`TLS handshake for ${protocol} failed`, { error });
       socket.destroy();
