@@ -6,7 +6,7 @@ import { serverError } from "../rpc-error.ts";
 import { type ChainDatabase, hasEntry } from "../storage/chain-database.ts";
 import { fromPlace, toHashKey } from "../storage/places.ts";
 import type { IndexEntry } from "../storage/unsaved-effects.ts";
-import { readVerifiedBlock } from "./verified-blocks.ts";
+import { readHead, readVerifiedBlock } from "./verified-blocks.ts";
 
 /** A transaction with the block that contains it. */
 export interface IncludedTransaction extends ExecutedTransaction {
@@ -27,6 +27,11 @@ export class BlockReader {
 
   findHead(number: bigint): BlockHead | undefined {
     return this.#blocks.get(number) ?? this.#database.findBlockHead(number);
+  }
+
+  /** The head of a block up to the newest one. @throws BlockDamagedError if the file lacks it. */
+  getHead(number: bigint): BlockHead {
+    return this.#blocks.get(number) ?? readHead(this.#database, number);
   }
 
   /** @throws as readEntry. */

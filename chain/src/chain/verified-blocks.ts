@@ -66,7 +66,8 @@ function readBlock(database: StoredBlocks, number: bigint, before: BlockHead | u
   return { block, receipts };
 }
 
-function readHead(database: StoredBlocks, number: bigint): BlockHead {
+/** Reads the header of a block that the chain has. @throws BlockDamagedError if it is missing, or is that of another block. */
+export function readHead(database: Pick<StoredBlocks, "findBlockHead">, number: bigint): BlockHead {
   const head = database.findBlockHead(number);
   if (head?.header.number !== number)
     throw new BlockDamagedError(number, "its header is missing, or is that of another block");

@@ -11,10 +11,10 @@ const HEAD_TAGS: readonly unknown[] = [undefined, "latest", "pending", "safe", "
 /** The block that a tag, a number or an EIP-1898 object names; undefined if the chain has no such block. */
 export function findBlock(chain: ReadableChain, tag: unknown): BlockHead | undefined {
   if (HEAD_TAGS.includes(tag)) return chain.head;
-  if (tag === "earliest") return chain.blocks.findHead(0n);
+  if (tag === "earliest") return chain.blocks.getHead(0n);
   if (isRecord(tag)) return findByObject(chain, tag);
   const number = toQuantityValue(tag, "block number");
-  return number > chain.head.header.number ? undefined : chain.blocks.findHead(number);
+  return number > chain.head.header.number ? undefined : chain.blocks.getHead(number);
 }
 
 function findByObject(chain: ReadableChain, tag: Readonly<Record<string, unknown>>): BlockHead | undefined {

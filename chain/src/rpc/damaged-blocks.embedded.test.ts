@@ -64,6 +64,24 @@ it("refuses logs, receipts and transactions of a block with a flipped bit, and a
   expect(damages).toEqual([]);
 });
 
+it("refuses a block whose header is missing, and a search for logs that needs it", async () => {
+  const file = join(folder, "missing.db");
+  await fill(file);
+  const sqlite = new DatabaseSync(file);
+  sqlite.exec("DELETE FROM blocks WHERE number = 2");
+  sqlite.close();
+  await using chain = await start(file);
+  for (const ask of [
+    (method: string, ...params: unknown[]) => chain.request({ method, params }),
+    (method: string, ...params: unknown[]) => chain.reader.read({ method, params }),
+  ]) {
+    const refused = /^Block 2 of the chain is damaged: its header is missing/;
+    await expect(ask("eth_getBlockByNumber", "0x2", false)).rejects.toThrow(refused);
+    await expect(ask("eth_getLogs", { fromBlock: "0x1", toBlock: "latest" })).rejects.toThrow(refused);
+    expect(await ask("eth_getBlockByNumber", "0x1", false)).toBeTruthy();
+  }
+});
+
 it("answers as before if the sender, the gas or the log index that is stored with a receipt is damaged, since no hash covers these", async () => {
   const file = join(folder, "unproven.db");
   const { address, hash } = await fill(file);

@@ -92,8 +92,7 @@ export class Filters {
   #hashes(from: bigint, to: bigint): Changes {
     const hashes: Hex[] = [];
     for (let number = from; number <= to; number += 1n) {
-      const head = this.#chain.blocks.findHead(number);
-      if (head !== undefined) hashes.push(toHex(head.hash));
+      hashes.push(toHex(this.#chain.blocks.getHead(number).hash));
     }
     return { changes: hashes, last: to };
   }

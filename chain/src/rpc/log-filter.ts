@@ -202,7 +202,6 @@ function entriesOf(
 }
 
 function* wholeBlock(chain: ReadableChain, number: bigint): Generator<IncludedTransaction> {
-  const head = chain.blocks.findHead(number);
-  if (head === undefined) return;
+  const head = chain.blocks.getHead(number);
   for (const [index, executed] of chain.blocks.readExecuted(head).entries()) yield { ...executed, head, index };
 }
