@@ -32,13 +32,13 @@ export function ProofPath({ proof, result }: ProofPathProps): ReactNode {
 /** A detail of the proof for each step of the path. */
 function toDetails({ event, batch, receipt, header, registry }: Proof): readonly string[] {
   return [
-    event.eventId,
+    `${event.eventId}, registry ${registry}`,
     `event ${batch.index + 1} of the batch, ${formatCounted(batch.path.length, "sibling hash")}`.replace(
       /hashs$/,
       "hashes",
     ),
-    registry,
-    `transaction ${receipt.transactionIndex + 1} of the block, log ${receipt.logPlace + 1}, ${formatCounted(receipt.nodes.length, "node")} of the tree`,
+    `log ${receipt.logPlace + 1} of the transaction`,
+    `transaction ${receipt.transactionIndex + 1} of the block, ${formatCounted(receipt.nodes.length, "node")} of the tree`,
     `header of ${formatCounted((header.length - 2) / 2, "byte")}`,
   ];
 }

@@ -24,18 +24,19 @@ interface Link {
 const links: readonly Link[] = [
   {
     name: "Event",
-    claim: "its topic, number and identifier are what the batch says",
+    claim: "the registry wrote the batch's log, and topic, number, identifier and publisher are what the log says",
     checks: ["event", "topic", "publisher", "form"],
   },
-  { name: "Batch", claim: "the batch contains the event, with this content and these extensions", checks: ["batch"] },
   {
-    name: "Log of the registry",
-    claim: "the registry logged the batch's root and its publisher",
-    checks: ["log"],
+    name: "Batch",
+    claim: "the batch has the root that its log says, and contains the event, with this content and these extensions",
+    checks: ["batch"],
   },
+  // The verification checks who wrote the log later, at the step `topic`.
+  { name: "Log of the batch", claim: "the receipt contains the log of a batch", checks: ["log"] },
   {
     name: "Receipt of the transaction",
-    claim: "the receipt contains the log, and the block's tree of receipts contains the receipt",
+    claim: "the block's tree of receipts contains the receipt",
     checks: ["receipt"],
   },
   {
