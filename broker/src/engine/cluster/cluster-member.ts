@@ -23,6 +23,8 @@ export interface ClusterMemberOptions {
   readonly limits: EngineLimits;
   /** Groups whose subscriptions this node can deliver now. */
   readonly readyGroups: () => readonly GroupId[];
+  /** Writes what this node may still write under earlier memberships. After a join, others may take over what it held then, and refuse the write. */
+  readonly writeRest: () => Promise<void>;
   /** Called in the turn in which a membership ends, unless the node stops: another node may own everything that this one held. */
   readonly onMembershipEnded: () => void;
 }
@@ -139,12 +141,20 @@ export class ClusterMember implements Member {
     const { clock, limits } = this.#options;
     const { signal } = this.#stopping;
     const since = clock.monotonic();
-    while (!signal.aborted) {
+    for (;;) {
+      await this.#writeRest();
+      if (signal.aborted) return undefined;
       const membership = await this.#tryToJoin(since);
       if (membership?.isLive() === true) return membership;
       await pause(clock, limits.membershipMs / 6, signal);
     }
-    return undefined;
+  }
+
+  /** Joins even if that fails or takes long: a lock on one row must not keep this node out. */
+  async #writeRest(): Promise<void> {
+    const { clock, limits, writeRest } = this.#options;
+    const written = writeRest().catch(() => undefined);
+    await Promise.race([written, pause(clock, limits.membershipMs / 6, this.#stopping.signal)]);
   }
 
   /** Uses a new identifier each time, since an earlier join may be answered late. */

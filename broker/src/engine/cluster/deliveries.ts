@@ -145,11 +145,9 @@ export class Deliveries {
     await stopped;
   }
 
-  /** Ends all workers, and drops acknowledgements that are not written: another node may deliver these subscriptions already. */
+  /** Ends all workers. Their acknowledgements are still written, and the store refuses those of subscriptions that another node has taken over. */
   async #stopAll(): Promise<void> {
-    const { progressWriter } = this.#options;
-    progressWriter.forgetAll();
-    await Promise.all([...this.#runningWorkers()].map(({ id }) => this.#drop(id)));
+    await Promise.all([...this.#runningWorkers()].map(({ id }) => this.#end(id)));
   }
 
   async #lookNoting(membership: Membership): Promise<void> {
@@ -216,11 +214,17 @@ export class Deliveries {
     await this.#options.locks.runAll(ids, () => (group === undefined ? task() : group.changes.shared(task)));
   }
 
+  /** Ends a worker whose progress the store would refuse. */
   async #drop(id: SubscriptionId): Promise<void> {
-    const { workers, progressWriter, history } = this.#options;
+    const progress = await this.#end(id);
+    if (progress !== undefined) this.#options.progressWriter.forget(progress);
+  }
+
+  async #end(id: SubscriptionId): Promise<Progress | undefined> {
+    const { workers, history } = this.#options;
     const progress = await workers.remove(id, 0);
     history.forget(id); // Not before: the worker notes the attempt that it cancels.
-    if (progress !== undefined) progressWriter.forget(progress);
+    return progress;
   }
 
   *#runningWorkers(): Iterable<RunningWorker> {

@@ -176,7 +176,7 @@ it("does not retry a failed write whose progress was dropped during the write", 
   });
   writer.note(progress(1));
   await clock.advance(50);
-  writer.forgetAll();
+  writer.forget(progress(1));
   gate.reject(new Error("no connection"));
   await clock.advance(2 * defaultEngineLimits.progressRetryDelayMsMax);
   await writer.flush();
@@ -211,7 +211,7 @@ it("warns while writes have failed for five seconds, and no longer once nothing 
   expect(writer.findWarning()).toBeUndefined();
   await clock.advance(4_000);
   expect(writer.findWarning()).toMatch(/^the progress of callbacks is not written, .*: away \(since .*Z\)$/);
-  writer.forgetAll();
+  writer.forget(progress(1));
   expect(writer.findWarning()).toBeUndefined();
   writer.note(progress(2));
   await clock.advance(4_000);

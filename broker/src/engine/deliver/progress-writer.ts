@@ -77,12 +77,6 @@ export class ProgressWriter {
     }
   }
 
-  /** Drops all noted progress. A write in progress may still store it. */
-  forgetAll(): void {
-    this.#noted.clear();
-    this.#underWay.clear();
-  }
-
   /** Waits until everything noted so far is written, and no earlier write is in progress. @throws what the store throws. */
   async flush(): Promise<void> {
     this.#flushes += 1;
