@@ -7,7 +7,7 @@ import type { Coordinator, Departure, Hint } from "../../ports/coordinator.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { EngineLimits } from "../limits.ts";
 import { pause } from "../../lib/pause.ts";
-import { LiveMembership } from "./live-membership.ts";
+import { LiveMembership, untrustedMs } from "./live-membership.ts";
 import type { Member, Membership } from "./member.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 import { Wakeup } from "../../lib/wakeup.ts";
@@ -23,7 +23,7 @@ export interface ClusterMemberOptions {
   readonly limits: EngineLimits;
   /** Groups whose subscriptions this node can deliver now. */
   readonly readyGroups: () => readonly GroupId[];
-  /** Writes what this node may still write under earlier memberships. After a join, others may take over what it held then, and refuse the write. */
+  /** Writes what this node may still write under earlier memberships. After a join, other nodes may take it over, and the store then refuses the write. */
   readonly writeRest: () => Promise<void>;
   /** Called in the turn in which a membership ends, unless the node stops: another node may own everything that this one held. */
   readonly onMembershipEnded: () => void;
@@ -154,7 +154,7 @@ export class ClusterMember implements Member {
   async #writeRest(): Promise<void> {
     const { clock, limits, writeRest } = this.#options;
     const written = writeRest().catch(() => undefined);
-    await Promise.race([written, pause(clock, limits.membershipMs / 6, this.#stopping.signal)]);
+    await Promise.race([written, pause(clock, untrustedMs(limits.membershipMs), this.#stopping.signal)]);
   }
 
   /** Uses a new identifier each time, since an earlier join may be answered late. */

@@ -17,11 +17,10 @@ export class Cluster {
   readonly #balancer: Balancer;
 
   constructor(options: ClusterDependencies) {
-    const { progressWriter } = options;
     this.member = new ClusterMember({
       ...options,
       readyGroups: () => this.deliveries.readyGroups,
-      writeRest: () => progressWriter.flush(),
+      writeRest: () => this.deliveries.writeRest(),
     });
     const own = { ...options, member: this.member };
     this.deliveries = new Deliveries(own);

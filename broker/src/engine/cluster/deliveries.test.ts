@@ -201,24 +201,6 @@ it("a stopping node releases nothing after its deadline when a write of progress
   expect(releases).toBe(0);
 });
 
-// It joins again by itself, and within a second of that it retries the write of its progress. The time of the return decides which of them comes first.
-it.each([0, 900])(
-  "a node repeats no accepted event after it lost its membership and the store, and both return %s ms later",
-  async (laterMs) => {
-    await start(1);
-    const [id = ""] = await subscribeMany(1);
-    await cluster.run(cluster.publish(0, "a", "1"));
-    const { gate, ids } = cluster.node(0);
-    gate.cut("refused");
-    expect((await cluster.shared.store.findSubscription(parseSubscriptionId(id)))?.notifiedCount).toBe(0);
-    await cluster.clock.advance(defaultEngineLimits.membershipMs + laterMs);
-    gate.heal();
-    await cluster.clock.advance(20_000);
-    expect(ids.size).toBeGreaterThan(1);
-    expect(attemptsOf(id)).toEqual(["node-0:1 1"]);
-  },
-);
-
 it("a late read under an ended membership does not touch workers of the next membership", async () => {
   await start(1);
   const { store, coordinator } = cluster.shared;
