@@ -19,6 +19,8 @@ export class ClusterNode implements AsyncDisposable {
   readonly proxies: NodeOptions["proxies"];
   readonly #options: NodeOptions;
   #isFrozen = false;
+  /** What the processes that have ended wrote to stdout. */
+  #earlier = "";
   #running: { readonly broker: BrokerProcess; readonly client: Client } | undefined;
 
   constructor(options: NodeOptions) {
@@ -34,6 +36,11 @@ export class ClusterNode implements AsyncDisposable {
 
   get isFrozen(): boolean {
     return this.#isFrozen;
+  }
+
+  /** What all processes of this node wrote to stdout. */
+  get stdout(): string {
+    return this.#earlier + (this.#running?.broker.stdout() ?? "");
   }
 
   get broker(): BrokerProcess {
@@ -98,6 +105,7 @@ export class ClusterNode implements AsyncDisposable {
     this.#running = undefined;
     this.#isFrozen = false;
     const exit = await stopBroker(broker);
+    this.#earlier += broker.stdout();
     await client[Symbol.asyncDispose]();
     return exit;
   }

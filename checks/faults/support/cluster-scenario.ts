@@ -7,7 +7,7 @@ import { accept, type Receiver, startReceiver } from "../../harness/receiver.ts"
 import { canFindSocketOwner, type Ends, findSocketOwner } from "../../harness/socket-owner.ts";
 import { until } from "../../harness/until.ts";
 import { ClusterLoad } from "./cluster-load.ts";
-import { recordOwners, listForeignAttempts, listWrongWrites } from "./ownership.ts";
+import { recordOwners, listForeignAttempts, listJoins, listWrongWrites } from "./ownership.ts";
 import {
   expectFound,
   expectGaplessSequences,
@@ -32,6 +32,7 @@ const recoverMs = 60_000;
 /** Added to the recorded end of a fault: the test records a callback a moment after the broker sent it. */
 const slackMs = 500;
 const problemsShown = 10;
+const logLinesShown = 20;
 
 /** Filters of the subscriptions, and the topics that each matches. Each filter has three subscriptions, so that every node gets several. */
 const filters: readonly (readonly [string, (topic: string) => boolean])[] = [
@@ -194,7 +195,7 @@ export class ClusterScenario implements AsyncDisposable {
     expectMatchesLoad(events, this.load);
     await expectFound(client, this.load.acknowledged.values());
     const history = { events, load: this.load, faults: this.#faults };
-    const repeats = this.#countRepeats(history);
+    const repeats = await this.#countRepeats(history);
     const attempts = this.subscriptions.flatMap(({ receiver }) => receiver.attempts);
     const writes = await listWrongWrites(this.cluster.database, (address, port) => this.#hadPort(address, port));
     expect(writes.slice(0, problemsShown)).toEqual([]);
@@ -264,7 +265,7 @@ export class ClusterScenario implements AsyncDisposable {
     return this.load.sent.get(Buffer.from(content, "base64").toString())?.sentAt ?? 0;
   }
 
-  #countRepeats(history: History): readonly number[] {
+  async #countRepeats(history: History): Promise<readonly number[]> {
     try {
       return this.subscriptions.map((subscription) => expectDeliveredInOrder(subscription, history));
     } catch (error) {
@@ -272,11 +273,13 @@ export class ClusterScenario implements AsyncDisposable {
     }
   }
 
-  /** Throws the error with the last log lines of the nodes. */
-  #fail(error: unknown): never {
-    const logs = this.cluster.running.map(
-      ({ address, broker }) => `${address}:\n${broker.stdout().split("\n").slice(-10).join("\n")}`,
+  /** Throws the error with the times at which nodes joined, and the last log lines of all nodes, running or not. */
+  async #fail(failure: unknown): Promise<never> {
+    const joins = await listJoins(this.cluster.database).catch((reason: unknown) => [String(reason)]);
+    const logs = this.nodes.map(
+      ({ address, stdout }) => `${address}:\n${stdout.split("\n").slice(-logLinesShown).join("\n")}`,
     );
-    throw new Error(`${String(error)}\nlast failures: ${this.load.failures.slice(-5).join(" ")}\n${logs.join("\n")}`);
+    const failures = this.load.failures.slice(-5).join(" ");
+    throw new Error(`${String(failure)}\njoins: ${joins.join(", ")}\nlast failures: ${failures}\n${logs.join("\n")}`);
   }
 }

@@ -22,13 +22,13 @@ const roundingMs = 2;
 /** Triggers that record each change of an owner, and which connection wrote each cursor. */
 const bookkeeping = `
 create schema checks;
-create table checks.nodes as select node_id, address from public.nodes;
+create table checks.nodes as select node_id, address, joined_at from public.nodes;
 create table checks.owners (number bigserial, at double precision, id text, owner text);
 create table checks.writes (id text, owner text, port int, before bigint, after bigint);
 create function checks.keep_node() returns trigger language plpgsql as $$
 begin
   if tg_op = 'INSERT' or new.node_id <> old.node_id then
-    insert into checks.nodes values (new.node_id, new.address);
+    insert into checks.nodes values (new.node_id, new.address, new.joined_at);
   end if;
   return new;
 end $$;
@@ -52,6 +52,13 @@ create trigger keep_owner after insert or update on public.subscriptions for eac
 /** Installs the triggers. Call this when the nodes have created their tables. */
 export async function recordOwners(database: Database): Promise<void> {
   await database.query(bookkeeping);
+}
+
+/** When each node joined, by `performance.now()`. A node that joined twice without a start between lost its membership. */
+export async function listJoins(database: Database): Promise<readonly string[]> {
+  const rows = await database.query("select address, joined_at from checks.nodes order by joined_at");
+  const clockOrigin = Date.now() - performance.now();
+  return rows.map(({ address, joined_at: at }) => `${String(address)} at ${Math.round(Number(at) - clockOrigin)}`);
 }
 
 /**
