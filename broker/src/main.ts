@@ -17,8 +17,8 @@ import { createLogger } from "./telemetry/logger.ts";
 import { version } from "./version.ts";
 
 /**
- * Exit codes: the task is done; a part failed to start or to stop; the settings were refused; verify and scrub cannot say anything; the data folder was taken
- * away, and a supervisor must not start the broker again, since it would make a new chain at the path.
+ * Exit codes. `done`: the task is done. `failed`: a part failed to start or to stop. `refused`: the settings were refused. `unknown`: verify or scrub has no
+ * result. `lost`: the data folder was taken away; a supervisor must not start the broker again, since it would make a new chain at the path.
  */
 const exitCodes = { done: 0, failed: 1, refused: 2, unknown: 2, lost: 3 } as const;
 /** Longest delay of a timer in Node.js. */
@@ -34,7 +34,7 @@ process.on("exit", () => {
 });
 await main();
 
-/** Each command imports what it runs: to load a whole broker takes a tenth of a second of processor time. */
+/** Each command imports only what it runs: loading a whole broker takes a tenth of a second of processor time. */
 async function main(): Promise<void> {
   const [command, ...rest] = process.argv.slice(2);
   if (command === "verify") await verify(rest);

@@ -7,9 +7,8 @@ import { findNodeProblem } from "./lib/system/node-version.ts";
 /** Exit code for refused settings, as in main.ts. */
 const refused = 2;
 /**
- * How long to try an address of a chain endpoint, token issuer, database or broker before its next one, in milliseconds. Node's 250 ms are too short for one
- * on the other side of the world, and for a lost packet, which TCP sends again after a second: a name with a second address that leads nowhere could never be
- * reached.
+ * How long to try one address of a chain endpoint, token issuer, database or broker before the next one, in milliseconds. Node's 250 ms are too short for a
+ * distant server, and for a lost packet, which TCP sends again after a second: Node would leave the good address, and might find only one that leads nowhere.
  */
 const addressMsMax = 2_000;
 const programFlags: ReadonlySet<string> = new Set(["--help", "-h"]);
@@ -26,8 +25,8 @@ const isClient =
   command !== undefined &&
   (command.startsWith("-") ? programFlags.has(command) : !Object.hasOwn(brokerCommands, command));
 
-// Imports only one of the two, since a client needs nothing of a broker. Checks the version of Node.js and, for a broker, the file descriptors first: with an
-// older version or too few descriptors, the import would fail with an error that blames some package.
+// Imports either the client or the broker, since a client needs no part of a broker. Checks the version of Node.js and, for a broker, the file descriptors
+// first: with an older version or too few descriptors, the import would fail with an error that blames some package.
 const problem = findNodeProblem() ?? findArgumentProblem() ?? (isClient ? undefined : findDescriptorProblem());
 if (problem !== undefined) {
   process.stderr.write(`stele: ${problem}\n`);

@@ -47,7 +47,7 @@ it.each([["--check-config"], ["--help"]])("stele %s tries each address of a name
 
 it.runIf(process.platform === "linux")("the broker exits with 2 if its open-file limit is too low", async () => {
   const { code, stderr } = await runBroker({ shell: 'ulimit -n 400; exec "$@"', args: ["--check-config"] });
-  expect(stderr).toMatch(/may open 400 files at once, and needs at least 512/);
+  expect(stderr).toMatch(/may open 400 files at once\. It needs at least 512/);
   expect(code).toBe(2);
 });
 

@@ -21,7 +21,7 @@ export class DueBuckets<Item> {
     const due: Item[] = [];
     for (const bucket of this.#buckets.keys()) {
       if (bucket * bucketMs > now) continue;
-      for (const item of this.#buckets.take(bucket)) due.push(item); // Many items do not fit on the stack as arguments of one call.
+      for (const item of this.#buckets.take(bucket)) due.push(item); // `push(...items)` with many items would overflow the stack.
     }
     return due;
   }

@@ -18,6 +18,6 @@ it.each([
   ["127.0.0.1", "127.0.0.1:80"],
   ["broker.example.org", "broker.example.org:80"],
   ["2001:db8::1", "[2001:db8::1]:80"],
-])("the host %s is written %s with a port", (host, written) => {
+])("the host %s with a port is written as %s", (host, written) => {
   expect(toHostPort(host, 80)).toBe(written);
 });

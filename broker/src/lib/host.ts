@@ -1,9 +1,6 @@
 import { isIP } from "node:net";
 
-/**
- * The address at which a machine reaches its own listener on a wildcard address, which means every address of the machine: other machines cannot connect to a
- * wildcard address. Undefined for any other host.
- */
+/** The loopback address at which this machine reaches its own listener on a wildcard address (0.0.0.0 or ::); undefined for any other host. */
 export function loopbackOf(host: string): string | undefined {
   if (host === "0.0.0.0") return "127.0.0.1";
   return isIP(host) === 6 && /^[0:]+$/.test(host) ? "::1" : undefined;

@@ -23,7 +23,7 @@ export class KeyedSlots<K> {
     return this.#waiting;
   }
 
-  /** Returns a slot, as a promise if the caller must wait for it; undefined if `signal` aborts before there is one. */
+  /** Returns a slot, or a promise of one if the caller must wait. The promise resolves with undefined if `signal` aborts first. */
   take(key: K, signal: CancelSignal): Slot | Promise<Slot | undefined> {
     const queue = this.#queueOf(key);
     if (queue.taken < this.#perKey) {

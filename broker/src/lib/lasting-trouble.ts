@@ -4,7 +4,7 @@ export interface LastingTroubleOptions {
   readonly toleranceMs: number;
 }
 
-/** Remembers since when something has failed, for health. */
+/** Remembers how long something has failed, so that health can report it. */
 export class LastingTrouble {
   readonly #options: LastingTroubleOptions;
   #trouble: { readonly since: number; readonly date: number; readonly reason: string } | undefined;

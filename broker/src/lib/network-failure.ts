@@ -38,7 +38,7 @@ export function describeNetworkFailure(error: Error): string {
   return isTls(code) ? `TLS failed (${code})` : `the exchange failed (${code})`;
 }
 
-/** Whether the other side answered something else than HTTP, as a listener for STOMP or SSH does. undici may set no code on its error. */
+/** Whether the other side answered in another protocol than HTTP, such as STOMP or SSH. undici may set no code on its error. */
 export function isNotHttp(error: unknown): boolean {
   return error instanceof Error && error.name === "HTTPParserError";
 }
@@ -46,7 +46,7 @@ export function isNotHttp(error: unknown): boolean {
 /** Whether the connection failed before it was established, so that the other side received nothing. */
 export function isBeforeConnection(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  // The system reports a lost route of an open connection with the same codes, from `read` or `write`.
+  // The same codes come from `read` or `write` if an open connection loses its route.
   if ("syscall" in error) return error.syscall === "connect" || error.syscall === "getaddrinfo";
   const code = codeOf(error);
   return codesBeforeConnection.has(code) || isTls(code ?? "");

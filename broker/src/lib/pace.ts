@@ -2,7 +2,7 @@ import type { CancelSignal } from "./cancellation.ts";
 import type { Timer } from "./pause.ts";
 import { RateMeter } from "./rate-meter.ts";
 
-/** Lets callers pass at a rate per second, in the order in which they came. One burst may have as many as a second. */
+/** Lets callers pass at a rate per second, in the order in which they came. A burst may use the whole allowance of a second at once. */
 export class Pace {
   readonly #clock: Timer & { monotonic(): number };
   readonly #meter: RateMeter;

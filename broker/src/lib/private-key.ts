@@ -13,7 +13,7 @@ export function findPrivateKey(secret: string): Buffer | undefined {
   return decode(secret)?.subarray(0, 32);
 }
 
-/** Whether a secret is an asymmetric key, and its public key, if it has one, is that of the private key: no signature would fit to another one. */
+/** Whether a secret is an asymmetric key. If it contains a public key, that must belong to the private key: another one verifies no signature. */
 export function isPrivateKey(secret: string): boolean {
   const bytes = decode(secret);
   return bytes !== undefined && (bytes.length === 32 || bytes.subarray(32).equals(publicKeyOf(bytes.subarray(0, 32))));

@@ -24,7 +24,7 @@ export class ReportedTrouble {
     return this.#reason;
   }
 
-  /** `fields` say what failed, and do not tell two reasons apart. */
+  /** Logs `fields` with the error. Only the error's message decides whether the reason is new. */
   failed(error: unknown, fields: LogFields = {}): void {
     const reason = error instanceof Error ? error.message : String(error);
     this.#reason = reason;

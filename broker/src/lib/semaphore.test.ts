@@ -40,7 +40,7 @@ describe("Semaphore", () => {
     expect(await Promise.all(all)).toEqual(["a", "b", "c", "d", "e"]);
   });
 
-  it("starts the newest of the waiting tasks first if told so, and none that has given up", async () => {
+  it("with isNewestFirst, starts the newest waiting task first, and no task that has given up", async () => {
     semaphore = new Semaphore(2, { isNewestFirst: true });
     const all = ["a", "b", "c", "d"].map((name) => enter(name));
     const left = Array.from({ length: 100 }, (_, index) => {
@@ -56,7 +56,7 @@ describe("Semaphore", () => {
     expect(new Set(await Promise.all(left))).toEqual(new Set([undefined]));
   });
 
-  it("starts the task that waits longest at every fourth turn, however many newer ones come", async () => {
+  it("with isNewestFirst, gives every fourth turn to the task that has waited longest, however many newer ones come", async () => {
     semaphore = new Semaphore(1, { isNewestFirst: true });
     const all = ["a", "old 1", "old 2"].map((name) => enter(name));
     const leaving = new AbortController();
@@ -79,7 +79,7 @@ describe("Semaphore", () => {
     expect(await left).toBeUndefined();
   });
 
-  it("puts a returning caller behind those that wait", async () => {
+  it("puts a caller that comes again behind the tasks that wait", async () => {
     void ["a", "b", "c"].map((name) => enter(name));
     const again = enter("a").then(() => enter("again"));
     for (const name of ["b", "a", "c", "a"]) await end(name);

@@ -1,16 +1,16 @@
 import { allowManyListeners, type CancelSignal } from "./cancellation.ts";
 
-/** Entries of tasks that no longer wait, before these are dropped. More of them may stay if as many tasks wait. */
+/** Entries that the stack may have beyond twice the number of waiting tasks, before it drops the entries of tasks that do not wait any more. */
 const stackSpare = 16;
 
-/** Of so many hand-overs, the last goes to the task that waits longest even if the newest is first: else one that is patient might wait without end. */
+/** With `isNewestFirst`, one in this many hand-overs still goes to the task that has waited longest, so that it does not starve. */
 const handOversPerOldest = 4;
 
-/** Starts a waiting task, or gives it up. */
+/** Starts a waiting task if `isMine`; else ends its wait. */
 type Settle = (isMine: boolean) => void;
 
 export interface SemaphoreOptions {
-  /** Whether the task that came last is usually the next one, not the one that waits longest. Every fourth time it is the latter. */
+  /** Whether the newest waiting task goes first. Even then, every fourth turn goes to the oldest one. */
   readonly isNewestFirst?: boolean;
 }
 
@@ -19,7 +19,7 @@ export class Semaphore {
   #free: number;
   readonly #isNewestFirst: boolean;
   readonly #waiting = new Set<Settle>();
-  /** If the newest is first: the waiting tasks in order, and some that no longer wait. */
+  /** With `isNewestFirst`: the waiting tasks in order, and some tasks that have given up. */
   #stack: Settle[] = [];
   #handOvers = 0;
 

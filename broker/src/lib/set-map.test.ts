@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { SetMap } from "./set-map.ts";
 
-test("a key is there as long as it has a value", () => {
+test("a key exists as long as it has a value", () => {
   const map = new SetMap<string, number>();
   map.add("a", 1);
   map.add("a", 2);

@@ -1,6 +1,6 @@
 const noValues: ReadonlySet<never> = new Set<never>();
 
-/** Sets of values by key. A key is there as long as it has a value. */
+/** Sets of values by key. A key exists as long as it has a value. */
 export class SetMap<Key, Value> {
   readonly #sets = new Map<Key, Set<Value>>();
 

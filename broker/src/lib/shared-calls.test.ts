@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createDeferred } from "./deferred.ts";
 import { SharedCalls } from "./shared-calls.ts";
 
-test("concurrent calls for one key share a call, also its failure; a call after its end begins another", async () => {
+test("concurrent calls for one key share one call and its failure; a later call begins a new one", async () => {
   const calls = new SharedCalls<string, number>();
   const first = createDeferred<number>();
   const begin = () => first.promise;

@@ -45,7 +45,7 @@ export class SourceAllowances {
 
   #find(known: BoundedMap<string, Allowance>, name: string, size: AllowanceSize): Allowance {
     const allowance = known.get(name) ?? new Allowance(size, this.#clock);
-    known.set(name, allowance); // The newest one now, even if it was known.
+    known.set(name, allowance); // Makes a known source the newest one too.
     return allowance;
   }
 }

@@ -15,7 +15,7 @@ test("wakes everyone who waits, and remembers nothing until the next wait", asyn
   await later;
 });
 
-test("keeps nothing of a wait that its signal ended", async () => {
+test("does not touch a wait again after its signal has ended it", async () => {
   const wakeup = new Wakeup();
   const deadlines = Array.from({ length: 100 }, () => new AbortController());
   const waits = Promise.all(deadlines.map(({ signal }) => wakeup.wait(signal)));

@@ -3,7 +3,7 @@ import { untilAborted } from "./until-aborted.ts";
 
 /** Wakes everyone who waits. It remembers nothing between two wakes, so check the condition before you wait. */
 export class Wakeup {
-  /** One for each wait: a shared promise would hold what each aborted wait left until the next wake, which may be days away. */
+  /** One promise for each wait. A shared promise would keep the callbacks of aborted waits in memory until the next wake, which may be days away. */
   readonly #waiters = new Set<Deferred<void>>();
 
   wake(): void {

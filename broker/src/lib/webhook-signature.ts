@@ -11,8 +11,8 @@ export interface SignedMessage {
 }
 
 /**
- * A signature of Standard Webhooks 1.0 over `id.timestamp.body`: `v1,` and the Base64 of an HMAC-SHA256. For a secret `whsk_<Base64>`, it is `v1a,` and
- * the Base64 of an Ed25519 signature. The HMAC's key is the decoded bytes of a secret `whsec_<Base64>`, and the UTF-8 bytes of any other secret.
+ * Signs `id.timestamp.body` by Standard Webhooks 1.0. A secret `whsk_<Base64>` gives `v1a,` and the Base64 of an Ed25519 signature; any other secret gives
+ * `v1,` and the Base64 of an HMAC-SHA256. The HMAC's key is the decoded bytes of a secret `whsec_<Base64>`, else the UTF-8 bytes of the secret.
  */
 export function signMessage(secret: string, { id, timestampSeconds, body }: SignedMessage): string {
   const head = `${id}.${timestampSeconds}.`;

@@ -5,8 +5,8 @@ interface Deadline {
 }
 
 /**
- * Runs a task whose signal aborts after a time, or with the given signal. Uses no combined signal of `AbortSignal.timeout` and another: Node 20 collects
- * that timeout as garbage, and then it never aborts.
+ * Runs a task whose signal aborts after a time, or with the given signal. Does not combine `AbortSignal.timeout` with another signal: Node 20 may collect
+ * the timeout as garbage, and then it never aborts.
  */
 export async function withDeadline<Result>(
   { timeoutMs, signal: outer }: Deadline,

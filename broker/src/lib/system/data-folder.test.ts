@@ -59,7 +59,7 @@ describe("openDataFolder", () => {
 });
 
 it.runIf(process.getuid?.() === 0)(
-  "as root, gives new lock files and a new head file to the folder's owner, and neither earlier ones nor other files",
+  "as root, gives new lock files and a new head file to the folder's owner, and leaves earlier and other files to theirs",
   () => {
     writeFileSync(join(parent, "earlier-lock"), "");
     chownSync(parent, 65_534, 65_534);

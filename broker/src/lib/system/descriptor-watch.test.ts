@@ -23,7 +23,7 @@ function createClock() {
   };
 }
 
-it("reports a shortage while it lasts, warns for a minute after it, and logs its start and its end once", () => {
+it("reports a shortage while it lasts, warns for a minute afterwards, and logs its start and its end once each", () => {
   const clock = createClock();
   const lines: string[] = [];
   const note = (message: string): void => void lines.push(message);

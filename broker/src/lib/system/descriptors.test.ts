@@ -8,7 +8,9 @@ Max locked memory         8388608              8388608              bytes
 `;
 
 it.each(["511", "64", "0"])("reports a limit of %s open files, and the limit that is needed", (hard) => {
-  expect(findDescriptorProblem(limitsOf(hard))).toMatch(new RegExp(`may open ${hard} files at once, .* at least 512`));
+  expect(findDescriptorProblem(limitsOf(hard))).toMatch(
+    new RegExp(`may open ${hard} files at once\\. .* at least 512`),
+  );
 });
 
 it.each([limitsOf("512"), limitsOf("1048576"), limitsOf("unlimited"), ""])(

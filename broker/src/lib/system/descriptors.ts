@@ -8,7 +8,7 @@ export function findDescriptorProblem(limits = readLimits()): string | undefined
   const hard = /^Max open files +\S+ +(\d+) /m.exec(limits)?.[1];
   if (hard === undefined || Number(hard) >= descriptorsMin) return undefined;
   return (
-    `This process may open ${hard} files at once, and needs at least ${descriptorsMin}, with many connections several thousand. ` +
+    `This process may open ${hard} files at once. It needs at least ${descriptorsMin}, and several thousand for many connections. ` +
     `Raise the hard limit: \`ulimit -Hn\` of a shell, LimitNOFILE of systemd, --ulimit nofile of Docker.`
   );
 }

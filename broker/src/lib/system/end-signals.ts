@@ -3,8 +3,8 @@ import { isatty } from "node:tty";
 /** Signals that ask the process to end. SIGHUP comes when somebody closes the terminal. */
 const endSignals = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
 /**
- * A signal this soon after the first one counts as a copy of it: at Ctrl-C, the terminal signals npm and the program, and npm passes its signal on to the
- * program. A shell does the same when its terminal is closed.
+ * A signal that comes within this time after the first one counts as a copy of it. At Ctrl-C, the terminal signals both npm and the program, and npm forwards
+ * its signal to the program. A shell does the same when its terminal is closed.
  */
 const copyMsMax = 1_000;
 

@@ -4,8 +4,8 @@ import { dirname } from "node:path";
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
 /**
- * End of a message about a file that this process cannot use: the owner of the file, or of the nearest folder above it that this process can see,
- * and what to do. Empty if the system has no users.
+ * The end of a message about a file that this process cannot use. Names the owner of the file, or of the nearest folder above it that this process can see, and
+ * says what to do. Empty if the system has no users.
  */
 export function describeOwner(path: string, user = process.getuid?.()): string {
   const found = findNearest(path);
@@ -24,8 +24,8 @@ export function describeFileError(path: string, error: unknown): string {
 }
 
 /**
- * As root, gives a file of root to the owner of its folder: a broker that runs as that user could not open it otherwise. That user may have put another file in
- * its place, such as a link to any file: a file of another user, or with a second name, stays as it is. @throws Error for a symbolic link.
+ * As root, gives a file of root to the owner of its folder, so that a broker that runs as that user can open it. That user may have replaced the file, for
+ * example by a link to a file of the system. So a file of another user, or with several hard links, keeps its owner. @throws Error for a symbolic link.
  */
 export function giveToFolderOwner(file: string): void {
   if (process.getuid?.() !== 0) return;

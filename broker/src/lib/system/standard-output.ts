@@ -48,7 +48,7 @@ export class StandardOutput {
     return isTaken;
   }
 
-  /** Why lines are late or lost; undefined while all are written, and for a pipe that was full for less than {@link stalledMsMax} and lost none. */
+  /** Why lines are late or lost. Undefined while all are written, and while a pipe has been full for less than {@link stalledMsMax} without a lost line. */
   findTrouble(): string | undefined {
     if (this.#failure === undefined) return undefined;
     const { reason, since } = this.#failure;
