@@ -46,17 +46,17 @@ export interface PlanLimits {
   readonly requestsMax: number;
 }
 
-/** Fraction of its target by which a node's count may be off: without tolerance, subscriptions that come and go would move others all the time. */
+/** A node's count may differ from its target by this fraction: without tolerance, every new or ended subscription could move others. */
 const tolerance = 1 / 64;
 
 /**
  * Plans which node owns which callback subscription, within limits. The same view gives the same plan. Repeated plans converge to an empty plan,
  * also while handovers are in progress. Then
- * - the active subscriptions of each group are even over the members that deliver it, within one, or within a 64th of their targets;
+ * - the members that deliver a group have equal numbers of its active subscriptions, up to a difference of one, or of a 64th of their targets;
  * - a group that no member delivers is unchanged;
  * - every other subscription has an owner, whatever its state; suspended ones are spread as evenly as possible without moving any;
- * - no node with at most its target has lost a subscription, so the number of moves is minimal. The remainder of the division stays where it is, or
- *   goes to the member with the fewest in all.
+ * - no node with at most its target has lost a subscription, so the number of moves is minimal. If the subscriptions do not divide evenly, the extra ones
+ *   stay where they are, or go to the members with the fewest subscriptions in all.
  */
 export function planBalance(
   view: { readonly nodes: readonly Deliverer[]; readonly counts: readonly SubscriptionCount[] },

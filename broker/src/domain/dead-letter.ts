@@ -25,8 +25,8 @@ export interface DeadLetter {
 }
 
 /**
- * Whether two readings are of the same dead letter of a subscription, unchanged. A reorg may put another event in the place of the first, with the same eventId
- * and as many failed attempts, and a subscription may be removed and made again: only the time tells those dead letters apart.
+ * Whether two reads of a subscription's dead letter returned the same one, unchanged. After a reorg, or after somebody has removed and recreated the
+ * subscription, another dead letter may have the same position, eventId and number of attempts: only the time tells the two apart.
  */
 export function isSameLetter(left: DeadLetter, right: DeadLetter): boolean {
   return (

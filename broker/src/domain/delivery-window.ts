@@ -116,8 +116,8 @@ export class DeliveryWindow {
   }
 
   /**
-   * Removes the events of the stream after `to`, and the events outside it after `outsideTo`: a reorg removed them from the chain. An event of QoS 2 stays as
-   * `received`: the peer may keep its ticket until the release, and would treat a new event with that ticket as a repeat.
+   * Removes the events of the stream after `to`, and the events outside it after `outsideTo`: a reorg removed them from the chain. Keeps a ticket of QoS 2 as
+   * `received`, because the peer may remember the ticket until its release, and would take a new event with that ticket for a repeat.
    */
   rollBack(to: Position, outsideTo = to): void {
     for (const entry of this.#entries.values()) {

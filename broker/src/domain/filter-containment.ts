@@ -39,8 +39,8 @@ function hasLeadingWildcard(filter: TopicFilter): boolean {
 }
 
 /**
- * The levels of a filter. A filter such as `a/#` also matches its parent, `a`. But `#` and `a//#` have no parent that is a topic name: this returns the levels
- * of `+/#` and `a//+/#`, which match the same topics.
+ * The levels of a filter. A filter such as `a/#` also matches its parent, `a`. But the parent of `#` or `a//#` is not a valid topic name. For those filters
+ * this returns the levels of `+/#` and `a//+/#`, which match the same topics.
  */
 function toNormalLevels(filter: TopicFilter): readonly string[] {
   const levels = toLevels(filter);

@@ -1,12 +1,15 @@
-/** Limits for a tenant or a principal; a limit that is left out does not apply. Each node counts rates and connections for itself. */
+/**
+ * Limits for a tenant or a principal. A limit that is left out does not apply. Each node counts rates and connections for itself. A burst may use the whole
+ * rate of a second at once.
+ */
 export interface Quota {
-  /** Events published per second; one burst may have as many. */
+  /** Events published per second. */
   readonly publishesPerSecond?: number | undefined;
-  /** Bytes of contents and extensions published per second; one burst may have as many. */
+  /** Bytes of contents and extensions published per second. */
   readonly bytesPerSecond?: number | undefined;
   /** Open connections of MQTT and STOMP, and open tails. */
   readonly connections?: number | undefined;
-  /** Callback attempts per second; one burst may have as many. */
+  /** Callback attempts per second. */
   readonly callbacksPerSecond?: number | undefined;
   /** Hosts that callbacks go to. */
   readonly callbackHosts?: number | undefined;

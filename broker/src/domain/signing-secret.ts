@@ -6,7 +6,7 @@ import { isPrivateKey, privateKeyPrefix } from "../lib/private-key.ts";
 export interface SigningSecrets {
   /** The newest secret. */
   readonly current: string;
-  /** The secret before it, which signs too until `until`, in milliseconds since the epoch. */
+  /** The previous secret, which also signs until `until`, in milliseconds since the epoch. */
   readonly older?: { readonly secret: string; readonly until: number } | undefined;
 }
 

@@ -107,7 +107,7 @@ export function isCallback(subscription: Subscription): subscription is Callback
   return subscription.delivery.kind === "webhook";
 }
 
-/** Checks an identifier; upper case is folded. @throws BrokerError 100503 blank, 100505 not a UUID. */
+/** Checks an identifier, and converts it to lower case. @throws BrokerError 100503 blank, 100505 not a UUID. */
 export function parseSubscriptionId(text: string): SubscriptionId {
   if (text.trim() === "") throw new BrokerError("subscriptionIdBlank");
   const folded = text.toLowerCase();

@@ -83,7 +83,7 @@ it("a real topic that no client can name belongs to no tenant, even if a tenant'
   }
 });
 
-it("if one filter covers another with the tenant's prefix, it also covers it without the prefix", () => {
+it("if one filter covers another when both have the tenant's prefix, it also covers the other without the prefix", () => {
   const { names } = tenants[0] ?? { names: new TenantNames("a") };
   const seen = { both: 0, lost: new Set<string>() };
   for (const outer of some(filters, 5)) {

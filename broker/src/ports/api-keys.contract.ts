@@ -61,7 +61,7 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       expect(await one.insertApiKey(apiKeyOf(5), 1)).toBe(false);
     });
 
-    it("lists only keys that changed after a revision; a key revoked twice keeps the time of its first revocation", async () => {
+    it("lists only keys that changed after a revision; a second revocation does not change the time of the first", async () => {
       for (const number of [1, 2, 3]) await one.insertApiKey(apiKeyOf(number), 10);
       const upTo = (await other.listApiKeys(0)).at(-1)?.revision ?? 0;
       expect(await other.listApiKeys(upTo)).toEqual([]);
@@ -153,7 +153,7 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       expect((await one.readRoles(0))?.roles).toEqual([{ name: "a", rules: ruleFor("c") }]);
     });
 
-    it("refuses to replace a role if a lowered limit allows fewer roles than there are", async () => {
+    it("refuses to replace a role if the store has more roles than a lowered limit allows", async () => {
       for (const name of ["a", "b", "c"]) expect(await one.putRole({ name, rules: ruleFor(name) }, 3)).toBe(true);
       expect(await other.putRole({ name: "a", rules: ruleFor("new") }, 2)).toBe(false);
       expect((await one.readRoles(0))?.roles[0]).toEqual({ name: "a", rules: ruleFor("a") });

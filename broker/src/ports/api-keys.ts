@@ -52,9 +52,9 @@ export interface ApiKeys {
    */
   pruneApiKeys(before: number, options: { readonly keepsOwners: boolean }): Promise<number>;
   /**
-   * Keys that changed after a revision, in the order of their revisions; revision 0 returns every key. Rejects if somebody replaced the table by an older one:
-   * it has not reached the revision, or the newest key that was read has changed other than by a revocation, or is missing. Only a key that ended a day ago may
-   * be missing.
+   * Keys that changed after a revision, in the order of their revisions; revision 0 returns every key. Rejects if somebody has replaced the table by an older
+   * one. The call notices that if the table has not reached the revision, or if the newest key that it listed before has changed other than by a revocation,
+   * or is missing. A key that ended at least a day ago may be missing.
    */
   listApiKeys(afterRevision: number): Promise<readonly NumberedApiKey[]>;
   /** Creates a role, or replaces its rules. False if there are `atMost` other roles. */

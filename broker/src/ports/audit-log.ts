@@ -20,7 +20,7 @@ export interface AuditLine {
   readonly address?: string | undefined;
   readonly protocol?: string | undefined;
   readonly groupId?: string | undefined;
-  /** A topic or a filter by its real name, which begins with the tenant's prefix if there is a tenant; the filters of a stream, separated by spaces. */
+  /** A topic or a filter by its real name, which includes the tenant's prefix. For a stream, its filters, separated by spaces. */
   readonly topic?: string | undefined;
   /** Receiver of a callback: scheme, host and port. */
   readonly receiver?: string | undefined;

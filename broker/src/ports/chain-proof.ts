@@ -28,7 +28,7 @@ export interface ChainProof {
   readonly header: Uint8Array;
 }
 
-/** The cause of 200206 for a block whose receipts are too long to prove its events. It says nothing of damage. */
+/** The cause of 200206 for a block whose receipts are too long to prove its events. It does not mean damage. */
 export class ReceiptsTooLong extends Error {
   override readonly name = "ReceiptsTooLong";
 

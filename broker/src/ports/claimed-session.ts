@@ -17,16 +17,16 @@ export function mayResume({ isClean, isStream }: SessionClaim, { filters }: Sess
 
 const willKeyPrefix = "will ";
 
-/** The key of the session from which a claim took the will that the row of `key` keeps. For any other row, usually its own key. */
+/** The key of the session whose will the row with this key keeps (see {@link toDueWill}). Returns any other key unchanged. */
 export function keyOfClaim(key: string): string {
   return key.startsWith(willKeyPrefix) ? key.slice(willKeyPrefix.length) : key;
 }
 
 /**
- * The row that keeps the will of the former connection when a claim takes its session, so that no failure loses the will: an expired session that the claim's
- * owner has taken. Its key depends on the session's name only, so that a client that connects again and again while wills wait leaves one row at most.
- * Undefined if there is no will to publish: the delay of a session that continues has not passed ([MQTT-3.1.3-9]), or the row is the claim's own, because an
- * earlier try wrote it and its answer was lost. `time` is the session time.
+ * When a claim takes a session, the former connection's will may be due. This returns the row that keeps the will, so that no failure loses it: an expired
+ * session that the claim's owner has taken. The row's key depends only on the session's name, so a client that connects again and again leaves one row at most.
+ * Returns undefined if no will is due: there is none, or the session continues and the will's delay has not passed ([MQTT-3.1.3-9]), or `former` is the claim's
+ * own session, which an earlier try with a lost answer began. `time` is the session time.
  */
 export function toDueWill(
   claim: SessionClaim,

@@ -4,8 +4,7 @@ import type { Subscription, SubscriptionId } from "../domain/subscription.ts";
 import type { Address } from "../domain/topic.ts";
 import type { SessionId } from "./session-store.ts";
 
-/** The right to write a group's index. It has no expiry of its own: it ends when its holder releases it, or when another node takes it under a higher
- * epoch. */
+/** The right to write a group's index. It does not expire: it ends when its holder releases it, or when another node takes it under a higher epoch. */
 export interface GroupLease {
   readonly groupId: GroupId;
   readonly nodeId: NodeId;
@@ -63,7 +62,7 @@ export interface Departure {
 /** A node took what had no live owner: a group's lease, or subscriptions that `balance` assigned. */
 export interface TakeOver {
   readonly nodeId: NodeId;
-  /** The node that had it before; undefined if none had, or if that node released it. */
+  /** The node that had the lease or the subscriptions before; undefined if there was none, or if that node released them. */
   readonly from: NodeId | undefined;
   /** The group of the lease; undefined for subscriptions. */
   readonly groupId: GroupId | undefined;
@@ -85,7 +84,7 @@ export interface ChainAhead {
   readonly blockNumber: number;
 }
 
-/** Maximum number of subscriptions that one call of `balance` requests. A call that changes more than these uses several statements. */
+/** Maximum number of subscriptions that one call of `balance` requests, and that one statement changes. */
 export const movesMax = 1_000;
 
 /** Maximum number of subscriptions without a live owner that one call of `balance` assigns. High, because nobody delivers them. */

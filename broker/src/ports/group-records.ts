@@ -1,7 +1,7 @@
 import type { GroupId } from "../domain/group-id.ts";
 import type { Address, Hash } from "../domain/topic.ts";
 
-/** A set of accounts in the registry. A reorg, or a lost registry, can give its number to another owner. */
+/** A set of accounts in the registry. After a reorg, or in a new registry, the set with this number may belong to another owner. */
 export interface WriterSet {
   readonly number: number;
   readonly owner: Address;

@@ -41,7 +41,9 @@ export type BatchOutcome =
       readonly status: "committed";
       readonly firstSequence: number;
       readonly blockNumber: number;
-      /** Hash of that block: after a reorg the chain may have another block of this number, in which another batch has the sequence. */
+      /**
+       * Hash of that block. The number is not enough: after a reorg the chain may have another block of this number, in which another batch has the sequence.
+       */
       readonly blockHash: Hash;
       readonly transactionHash: Hash;
     }
@@ -228,21 +230,20 @@ export interface Ledger {
     options?: AppendOptions,
   ): Promise<readonly BatchOutcome[]>;
   /**
-   * Every final block after `after` (undefined: from the beginning), then new ones as they become final, until aborted. Each step continues the
-   * branch of `after` and of the previous step. A chain that lags returns nothing until it has caught up.
+   * Returns every final block after `after` (undefined: from the beginning), and then new blocks as they become final, until `signal` aborts. Each step
+   * continues the branch of `after` and of the previous step. A chain that lags returns nothing until it has caught up.
    */
   follow(after: BlockRef | undefined, signal: AbortSignal): AsyncIterable<LedgerStep>;
   /** Makes the next `follow` read its blocks from the chain again: a node of the chain may have left out logs when the ledger read them. */
   forgetBlocks(): void;
-  /** A final block as `follow` returns it, for callers that can do without the block; undefined if the chain is not that high. @throws 200205. */
+  /** A final block as `follow` returns it; undefined if the chain is not that high. For callers that can do without the block. @throws 200205. */
   readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined>;
   /** The block from `range.from` to `range.to` that has the batch; undefined if the chain returns none, or if `signal` aborts. @throws 200205. */
   findBatch(batch: BatchStart, range: BlockRange, signal: AbortSignal): Promise<number | undefined>;
   /**
-   * The batches at these places, which must ascend and be in final blocks. Leaves out places for which the chain returns no batch, or a malformed one,
-   * but not a batch beyond the limits: settings may have allowed more when it was indexed.
-   * Neighbouring places share a request. If `signal` aborts or a later request fails, returns the batches that it has. @throws 200205 if the first
-   * request fails.
+   * The batches at these places, which must ascend and be in final blocks. Leaves out places for which the chain returns no batch, or a malformed one. Returns
+   * a batch beyond the limits: settings may have allowed it when it was indexed. Neighbouring places share a request. If `signal` aborts or a later request
+   * fails, returns the batches that it has. @throws 200205 if the first request fails.
    */
   readCommitted(places: readonly BatchPlace[], signal: AbortSignal): Promise<readonly CommittedBatch[]>;
   /**

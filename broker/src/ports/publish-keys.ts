@@ -21,8 +21,8 @@ export interface PublishKeyRow extends PublishKey {
   /** See publishDigest in wire. */
   readonly digest: string;
   /**
-   * The account whose transactions may hold the event, empty if the chain is this node's own; with several nodes, followed by a space and the identifier
-   * of the membership under which the node began the publish. Rows of earlier versions have only the account.
+   * The account whose transactions may hold the event; empty if the chain is this node's own. With several nodes, a space and an identifier follow: that of
+   * the membership under which the node began the publish. Rows of earlier versions have only the account.
    */
   readonly sender: string;
   /** When the key was recorded, in milliseconds of the group's session time. */
@@ -40,7 +40,7 @@ export interface Fenced {
 
 /** A key that is about to be recorded. */
 export interface KeyClaim extends PublishKeyRow, Fenced {
-  /** Whether the claim takes the key from an intact row with another digest; false when left out. Sessions need this: they use their keys again. */
+  /** Whether the claim takes the key from an intact row with another digest; false when left out. Sessions need this, because they reuse their keys. */
   readonly mayReplace?: boolean;
 }
 
@@ -101,8 +101,8 @@ export function sessionScopeOf(sessionId: string): string {
 }
 
 /**
- * The account that a scope shares with others: that of its tenant, such as `principal acme/`, or that of all sessions. Undefined if it has none. No scope has
- * the name of such an account.
+ * The name under which the keys of a scope are counted together with those of other scopes: `principal acme/` for all principals of the tenant acme, or one
+ * name for all sessions. Undefined if the scope is only counted alone. No scope has such a name.
  */
 export function sharedAccountOf(scope: string): string | undefined {
   if (scope.startsWith(sessionPrefix)) return sessionPrefix;

@@ -85,7 +85,7 @@ function testClaims(sessions: () => SessionStore): void {
     const wills = await sessions().listSessions({ after: undefined, limit: 9 });
     expect(wills.map(({ session }) => session.id)).toEqual([idOf(99)]);
   });
-  it("continues a stream only if it has filters: without them, its attach ended before it had any", async () => {
+  it("resumes a stream only if it has filters: a stream without filters is left from an attach that failed early", async () => {
     const named = { protocol: "STOMP", isStream: true } as const;
     const former = await begin(sessions(), named);
     const second = await sessions().claimSession(claimOf({ ...named, newId: idOf(2), position: positionZero }));
@@ -154,7 +154,7 @@ function testDueWills(sessions: () => SessionStore): void {
     ["has a session that the claim ends", { second: { isClean: true } }],
     ["has a session that ended with its connection", { first: { expiryMs: 0 } }],
   ])(
-    "keeps a former will that %s in a row, which the claim's owner has taken",
+    "keeps a row with a former will that %s, and the claim's owner has taken the row",
     async (_, { first, second, detachedMs }) => {
       const former = await begin(sessions(), { principal: "acme/x", ...first });
       if (detachedMs !== undefined) await sessions().detachSession(former, { ...claimOf(), ...first });
@@ -175,8 +175,8 @@ function testDueWills(sessions: () => SessionStore): void {
   it.each<[string, Partial<SessionClaim>, number | undefined]>([
     ["whose delay has not passed", {}, undefined],
     ["of a connection whose delay would have passed", {}, 500],
-    ["that there is not", { will: undefined, willDelayMs: 0 }, undefined],
-  ])("keeps no former will %s", async (_, first, connectedMs) => {
+    ["if there is none", { will: undefined, willDelayMs: 0 }, undefined],
+  ])("keeps no row with a former will %s", async (_, first, connectedMs) => {
     await begin(sessions(), first);
     await sessions().advanceSessionTime(group, connectedMs ?? 0);
     expect(await sessions().claimSession(claimOf())).toMatchObject({ status: "resumed", dueWill: undefined });

@@ -20,8 +20,8 @@ export interface SessionName {
 export interface SessionKey {
   readonly id: SessionId;
   /**
-   * Fencing token. It grows when a connection begins or ends, with each call of `takeDueSession` and `removeSessionFilter`, and with each rollback by
-   * another node than the owner.
+   * Fencing token. It grows when a connection begins or ends, when `takeDueSession` or `removeSessionFilter` changes the session, and when a node other than
+   * the owner rolls back.
    */
   readonly epoch: number;
 }
@@ -29,7 +29,7 @@ export interface SessionKey {
 /** A share's identifier: a UUID. A share that ends and begins again gets a new one. */
 export type ShareId = string & { readonly __brand: "ShareId" };
 
-/** An event that its share gives to no other member: this member has acknowledged it, or keeps it even if its connection ends. */
+/** An event of a share that no other member can get: this member has acknowledged it, or keeps it even if its connection ends. */
 export interface SettledEvent {
   readonly share: ShareId;
   readonly position: Position;
@@ -44,8 +44,8 @@ export interface SessionState extends SessionKey {
   /** Every event up to this position was given to the session, or was not for it. The events in flight are between the cursor and this position. */
   readonly taken: Position;
   /**
-   * No event in flight from outside the session's stream, and no retained event that is still to be given, has a higher position. Such events are retained
-   * ones and those of shares.
+   * Upper bound of the positions of events from outside the session's stream, which are retained ones and those of shares. Covers those in flight, and the
+   * retained ones that the session has yet to get.
    */
   readonly outside: Position;
   /** The events in flight, as the engine encodes them. */
@@ -105,7 +105,7 @@ export interface SessionClaim extends SessionName, StoredConnectionEnd {
   readonly now: number;
   /** Whether to end a session of that name and begin a new one. */
   readonly isClean: boolean;
-  /** Whether the session is a stream. One without filters does not continue: its attach failed before it had any, and the next one names its own position. */
+  /** Whether the session is a stream. A stream without filters is not resumed: its attach failed early, and the next attach names its own position. */
   readonly isStream: boolean;
   /** Whether a session that begins now is stored. */
   readonly isStored: boolean;

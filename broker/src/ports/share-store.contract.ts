@@ -73,7 +73,7 @@ export function testShares(store: () => Store): void {
     expect((await find()).id).not.toBe(share.id);
   });
 
-  it("a session joins and leaves a thousand shares at once, and those with other members go on", async () => {
+  it("a session joins and leaves a thousand shares at once, and shares with other members continue", async () => {
     const second = await claim(2);
     const ofBoth = manyFrom(1_000).slice(0, 2);
     await sessions().saveSessionFilters(first, { put: ofBoth, removed: [], generation: 0 });

@@ -112,9 +112,9 @@ export interface EventPlace {
 }
 
 /**
- * Number of blocks below the head for which the index keeps undo data. One rollback keeps about 50 bytes in memory for each batch that it removes, whatever its
- * size, and up to 100 more while it counts the events of one filter: at most 15 MiB for 100,000 batches. In as many
- * blocks the broker looks for events that the index lacks because a chain node left out logs.
+ * Number of blocks below the head for which the index keeps undo data. One rollback keeps about 50 bytes in memory for each batch that it removes, whatever the
+ * batch's size, and up to 100 bytes more while it counts the events of one filter. That is at most 15 MiB for 100,000 batches. The broker also searches this
+ * many blocks for events that the index lacks because a chain node left out logs.
  */
 export const reorganisationBlocksMax = 4096;
 
@@ -261,12 +261,10 @@ export interface OwnedCount {
 export const damagedBlocksMax = 64;
 
 /**
- * What the broker stores beside the chain: an index, which it can rebuild from the chain; and subscriptions, sessions, dead letters and publish keys,
- * which it cannot.
+ * What the broker stores beside the chain. It can rebuild the index from the chain, but not subscriptions, sessions, dead letters and publish keys.
  *
- * Guarantees: each call is one transaction. A change of a subscription's existence, address or state is durable when the call returns. The index and
- * the progress may lose their latest writes in a power cut (but not when the process is killed): the chain has the index, and repeated deliveries
- * are allowed.
+ * Guarantees: each call is one transaction. A change of a subscription's existence, address or state is durable when the call returns. The index and the
+ * progress may lose their latest writes in a power cut (but not when the process is killed): the chain has the index, and repeated deliveries are allowed.
  */
 export interface Store extends PublishKeys {
   /** Sessions of clients that hold connections. */
@@ -288,8 +286,8 @@ export interface Store extends PublishKeys {
    */
   applyBlocks(groupId: GroupId, blocks: readonly IndexedBlock[], options?: ApplyOptions): Promise<void>;
   /**
-   * Blocks to which the group's index can roll back, newest first: the head, the applied blocks of the {@link reorganisationBlocksMax} numbers below it,
-   * and the newest applied block before those. Lists only numbers lower than `below`.
+   * Blocks to which the group's index can roll back, newest first: the head, the applied blocks among the {@link reorganisationBlocksMax} numbers below it, and
+   * the newest applied block below those numbers. Lists only numbers lower than `below`.
    */
   listBlocks(
     groupId: GroupId,
@@ -337,7 +335,7 @@ export interface Store extends PublishKeys {
   dropEvents(groupId: GroupId, batches: readonly EventBatch[]): Promise<readonly EventBatch[]>;
   /** Topics that have a retained event. A rollback restores earlier retained events. */
   listRetained(groupId: GroupId, page: RetainedPage): Promise<readonly RetainedEvent[]>;
-  /** Number of events of a topic after a position. */
+  /** Number of a topic's events after a position. */
   countEventsAfter(groupId: GroupId, topic: TopicName, after: Position): Promise<number>;
   /** The events after many places, with one read of the index: for each place, in order, the count and the first event. */
   countEventsAfterEach(groupId: GroupId, places: readonly TopicPosition[]): Promise<readonly PendingEvents[]>;

@@ -6,8 +6,8 @@ interface Timer {
 }
 
 /**
- * Number of turns of the event loop that suffices for all work that neither waits for a timer nor holds the clock. No test needs more than three: such work
- * runs in microtasks, except where a test gives a clock whose `soon` takes a turn. With 12 turns, random histories took 40 % more processor time.
+ * Turns of the event loop that suffice for all work that does not wait for a timer, except the work given to {@link VirtualClock.hold}. No test needs more
+ * than three: such work runs in microtasks, unless a test's clock takes a turn for `soon`. With 12 turns, random histories took 40 % more processor time.
  */
 const settlingTurns = 4;
 
@@ -47,7 +47,7 @@ export class VirtualClock implements Clock {
     queueMicrotask(action);
   }
 
-  /** Lets no settling end before `work`: it may take any number of turns, but must not wait for time. */
+  /** Makes `settle` and `advance` wait for `work`, which may take any number of turns but must not wait for time. */
   hold(work: Promise<void>): void {
     this.#holds += 1;
     void work.finally(() => (this.#holds -= 1));
@@ -56,7 +56,7 @@ export class VirtualClock implements Clock {
   /** Runs everything that does not wait for time. */
   settle(): Promise<void> {
     return new Promise((resolve) => {
-      // One promise for all turns: tests settle so often that one for each turn costs them more time than their work.
+      // One promise for all turns: tests settle so often that a promise for each turn would take longer than their work.
       const turn = (left: number): void =>
         left === 0 ? resolve() : void setImmediate(turn, this.#holds > 0 ? settlingTurns : left - 1);
       turn(settlingTurns);
