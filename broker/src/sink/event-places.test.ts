@@ -73,7 +73,7 @@ test("computes the paths of a batch once, even if the batch is read again", () =
   expect(trees).toBe(1);
 });
 
-test("after a reorg, proves a batch whose log is where another batch of its transaction was before", () => {
+test("after a reorg, proves a batch whose log has the place of another batch of the transaction before the reorg", () => {
   const places = new EventPlaces({ prefix: "svc-" });
   for (const batch of [batchOf(5, 1), batchOf(3, 1)]) {
     const checked = findCheckedBatch(logOf(batch));

@@ -18,8 +18,8 @@ export class EventPlaces {
   readonly #prefix: string;
   readonly #createTree: (encoded: Uint8Array) => MerkleTree;
   /**
-   * Trees by transaction, log and checksum of the events: a batch that is read again is another object, and after a reorg another batch of the
-   * transaction may have the same log index.
+   * Trees by transaction, log and checksum of the events. The batch itself is no key, because each read makes another object. The checksum is part of the key,
+   * because after a reorg another batch of the transaction may have the same log index.
    */
   readonly #trees = new Map<string, MerkleTree>();
   readonly #checksums = new WeakMap<EventBatch, number>();

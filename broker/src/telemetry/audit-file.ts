@@ -11,8 +11,8 @@ export const auditFileMode = 0o600;
 const lineEnd = 0x0a;
 
 /**
- * Text to write before the next line of a file: a line end if the file ends within a line, for example after a full disk or a kill. Empty for a pipe, and
- * if this user may not read the file.
+ * Text to write before the next line of a file. A line end if the file ends within a line, for example after a full disk or a kill. Empty for a pipe, and if
+ * this user may not read the file.
  */
 export function auditLineStart(path: string): string {
   try {

@@ -159,7 +159,7 @@ it("logs at the stop how many lines it could not write", async () => {
   expect(logged).toEqual([["audit lines lost at the stop", { auditLog: path, lines: given }]]);
 });
 
-it("logs at the stop how many lines it could not write, also if they are noted in a line that was not written", async () => {
+it("logs at the stop how many lines it could not write, including lines whose number stands in an unwritten line", async () => {
   const path = join(folder, "pipe");
   execFileSync("mkfifo", [path]);
   const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -201,7 +201,7 @@ it("stops within graceMs while nobody reads the named pipe", async () => {
   closeSync(reader);
 });
 
-it("drops further lines while nobody reads a full output, logs their number at a stop, and else writes it after the kept lines", async () => {
+it("while nobody reads a full output, drops further lines; logs their number at a stop, or writes it once somebody reads", async () => {
   const path = join(folder, "pipe");
   execFileSync("mkfifo", [path]);
   const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);

@@ -17,7 +17,7 @@ const secretOfKey = /(stele_[0-9a-f]{16}_)[\w-]+/g;
 const credentials =
   /(stele_[0-9a-f]{16}_)[\w-]+|(e(?:yJ|yA[gi]|w[ko][giJ]|w0K)(?<=(?:\b|\\[bfnrt]|\\u[0-9a-f]{4}|%[0-9A-Fa-f]{2})e(?:yJ|[yw]\w\w))(?:(?<=eyJ)|(?=[\w-]{16}))[\w-]+)(\.[\w-]+(?:\.[\w-]*)?)?/g;
 
-/** A log line without keys and tokens: a client may give one in a wrong place, such as a path or a topic, which a refusal then quotes. */
+/** A log line without keys and tokens. A client may put one in a wrong place, such as a path or a topic, and the refusal quotes that text. */
 export function redactCredentials(line: string): string {
   return line.replaceAll(credentials, (_, ...found: readonly (string | undefined)[]) => {
     const [key, header = "", rest] = found;
@@ -26,7 +26,7 @@ export function redactCredentials(line: string): string {
   });
 }
 
-/** A copy of log fields without secrets: without the values of fields with secret names, and without user-info, query and fragment of urls. */
+/** A copy of log fields without secrets. Removes the values of fields whose names mark a secret, and the user-info, query and fragment of urls. */
 export function redactFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return redactObject(fields, depthMax);
 }

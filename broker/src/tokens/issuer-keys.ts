@@ -21,10 +21,10 @@ export interface IssuerKey {
 }
 
 /**
- * Reads a JWK set (RFC 7517), or one public key in PEM. Leaves out keys that are not for signatures, symmetric keys, keys of unknown types, RSA
- * keys that are too short, and malformed keys: a malformed key without an identifier would otherwise be tried for every token. Of a private key in
- * a set it keeps only the public part. Returns no key if none is left and none was malformed: the issuer has withdrawn the others. A malformed key may be what
- * is left of a usable one, for example in an answer that was cut.
+ * Reads a JWK set (RFC 7517), or one public key in PEM. Leaves out keys that are not for signatures, symmetric keys, keys of unknown types, RSA keys that are
+ * too short, and malformed keys. The verifier would otherwise try a malformed key without an identifier for every token. Of a private key in a set it keeps
+ * only the public part. Returns no key if none is left and none was malformed: the issuer has withdrawn the others. A malformed key may be what is left of a
+ * usable one, for example in an answer that was cut.
  * @throws Error with a message for the operator.
  */
 export function parseIssuerKeys(text: string): readonly IssuerKey[] {

@@ -21,8 +21,8 @@ const waitingMax = 200;
 /** How long a read may take, in milliseconds, before it counts as failed. A fetch ends earlier, but nothing ends a read of a disk that hangs. */
 const readMsMax = 10_000;
 /**
- * Shortest time between two reads of which the second confirms that a set has no usable key: an issuer that restarts may publish an empty set for a moment. Less
- * than `retryMs`, so that the next read after a pause of that length confirms it.
+ * How long after a set without a usable key another read must show the same, so that the broker believes it: an issuer that restarts may publish an empty set
+ * for a moment. Less than `retryMs`, so that the next regular read can confirm it.
  */
 const confirmedMs = 4_000;
 /** How long the broker trusts the known keys while it cannot read them again. */
@@ -56,7 +56,7 @@ export class Issuer {
   readonly options: IssuerOptions;
   readonly #parts: IssuerDependencies;
   readonly #trouble: ReportedTrouble;
-  /** No trouble with the read: tokens can be judged, by no key. Confirmed by a second read. */
+  /** Set while the issuer has no usable key, as two reads have shown. The reads succeeded, so the verifier refuses every token of the issuer. */
   readonly #withdrawal: ReportedTrouble;
   readonly #stopping = new AbortController();
   #running: Promise<void> = Promise.resolve();
@@ -95,7 +95,7 @@ export class Issuer {
     );
   }
 
-  /** Calls `onChanged` after each read that shows that a key was removed, and when the keys were read too long ago to be trusted. */
+  /** Calls `onChanged` when a read shows that a key was removed, and when the last successful read is too old for its keys to be trusted. */
   async start(onChanged: () => void): Promise<void> {
     this.#onChanged = onChanged;
     await this.#refresh();
@@ -118,7 +118,7 @@ export class Issuer {
     return isTrusted ? undefined : unreadable;
   }
 
-  /** Why no token that fits none of the known keys can be judged: the issuer may have published its key since the last successful read. Undefined if it can. */
+  /** Why a token that fits no known key cannot be judged: the issuer may have published its key since the last successful read. Undefined if it can. */
   findFaultOfUnknown(): string | undefined {
     return this.#trouble.reason === undefined ? undefined : unreadable;
   }
@@ -178,7 +178,7 @@ export class Issuer {
     return this.#refreshing;
   }
 
-  /** Leaves a read that hangs behind: until it ends, later calls wait for it too, since each read of a disk needs a thread. */
+  /** Stops waiting for a read that hangs, but starts no other: until the read ends, later calls wait for it too, since each read of a disk needs a thread. */
   async #readInTime(): Promise<void> {
     this.#reading ??= this.#read().finally(() => {
       this.#reading = undefined;

@@ -65,7 +65,7 @@ export class BrokerClient {
     return this.#ask(() => this.#stele.getProof(eventId), proofSchema);
   }
 
-  /** The event; undefined if the broker does not have it, {@link unread} if it says that it has not read the event's block yet. */
+  /** The event; undefined if the broker does not have it; {@link unread} if the broker says that it has not read the event's block yet. */
   async findEvent(eventId: string): Promise<EventBody | typeof unread | undefined> {
     const found = await this.#find(
       () => this.#events.getEvent(eventId),

@@ -4,7 +4,7 @@ import { type BrokerClient, unread } from "./broker-client.ts";
 import type { ChainBatch } from "./chain-batches.ts";
 import { Unverifiable } from "./unverifiable.ts";
 
-/** A batch on the chain that is malformed, or that the broker left out by its rules: it contains no events, but uses up sequence numbers. */
+/** A batch on the chain that is malformed, or breaks the rules by which every broker reads. It gives no events, but uses up sequence numbers. */
 export interface MalformedBatch {
   readonly firstSequence: number;
   readonly count: number;

@@ -24,7 +24,7 @@ export type ExchangeEnd =
 export interface ExchangeOptions {
   /** Maximum number of answer bytes to read. */
   readonly bodyBytesMax: number;
-  /** Called in the turn of the event loop in which the request is written to its connection; false withholds it. */
+  /** Called right before the request is written to its connection. If it returns false, the request is not sent. */
   readonly mayStart: (() => boolean) | undefined;
 }
 

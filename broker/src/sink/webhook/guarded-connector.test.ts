@@ -102,12 +102,12 @@ describe("the address guard", () => {
   });
 
   test.runIf(process.platform === "linux")(
-    "reaches a receiver that accepts only when TCP asks again, although the name's other address leads nowhere",
+    "reaches a receiver that drops the first SYN, although the name's other address leads nowhere",
     async () => {
       const { port, accept } = await startBusyReceiver();
       const attempting = attemptAt(`http://busy.example:${port}/`, resolvesTo("127.0.0.1", "::1"));
       await expect.poll(() => isConnecting(port)).toBe(true);
-      accept(); // TCP asks again after a second.
+      accept(); // TCP sends another SYN after a second.
       expect(await attempting).toEqual({ status: "accepted" });
     },
   );
@@ -143,13 +143,13 @@ describe("the address guard", () => {
   });
 });
 
-/** Whether a connection to the port has been asked for and not accepted. Linux lists addresses and states as hexadecimal numbers; 02 is SYN_SENT. */
+/** Whether a connection to the port waits for the receiver's answer to its SYN. Linux lists addresses and states as hexadecimal numbers; 02 is SYN_SENT. */
 function isConnecting(port: number): boolean {
   const remote = `0100007F:${port.toString(16).toUpperCase().padStart(4, "0")}`;
   return readFileSync("/proc/net/tcp", "utf8").includes(` ${remote} 02 `);
 }
 
-/** A receiver whose queue of connections is full until `accept` is called: Linux drops what asks for another connection. */
+/** A receiver whose queue of connections is full until `accept` is called: until then, Linux drops each further SYN. */
 async function startBusyReceiver(): Promise<{ readonly port: number; readonly accept: () => void }> {
   const lock = new Int32Array(new SharedArrayBuffer(4));
   const program = `

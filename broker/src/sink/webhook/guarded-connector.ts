@@ -15,8 +15,8 @@ export interface GuardOptions {
 }
 
 /**
- * How long to try an address of a name before its next one, in milliseconds. Node's 250 ms are too short for a receiver on the other side of the world, and
- * for a lost packet, which TCP sends again after a second: a name with a second address that leads nowhere could never be reached. At most a quarter of the
+ * How long to try one address of a name before the next one, in milliseconds. Node's 250 ms are too short for a distant receiver, and for a lost packet, which
+ * TCP sends again after a second: Node would leave the good address, and might find only one that leads nowhere. At most a quarter of the
  * attempt's timeout, so that the attempt comes to the next address.
  */
 const addressMsMax = 2_000;

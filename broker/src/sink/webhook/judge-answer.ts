@@ -12,9 +12,9 @@ export interface JudgeContext {
 }
 
 /**
- * Interprets an answer. 204 and a status other than 2xx decide by themselves. Any other 2xx answer must also be complete, or reach the read limit: a receiver
- * that dies while it answers may not have stored the event. RESTful needs nothing else. JsonRPC needs 204, or a complete response that is not an error and
- * not the answer to another request.
+ * Interprets an answer. For 204, and for a status other than 2xx, the status alone decides. Any other 2xx answer must also be complete, or at least as long as
+ * the read limit: a receiver that dies while it answers may not have stored the event. RESTful needs nothing else. JsonRPC needs 204, or a complete response
+ * that is not an error and not the answer to another request.
  */
 export function judgeAnswer(answer: Answer, { notification, now }: JudgeContext): AttemptOutcome {
   const outcome = judgeStatus(answer, now);

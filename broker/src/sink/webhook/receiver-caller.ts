@@ -48,7 +48,7 @@ export interface CallSignals {
   readonly signal: CancelSignal;
   /** Ends a call that waits for its connection. */
   readonly stopping?: CancelSignal | undefined;
-  /** Called once the request has its connection, and again in the turn of the event loop in which it is written; false withholds the request. */
+  /** Called once the request has its connection, and again right before the request is written. If it returns false, the request is not sent. */
   readonly mayStart?: (() => boolean) | undefined;
 }
 
@@ -59,7 +59,7 @@ const answerHeaderBytesMax = 16_384;
 
 const withheld = { kind: "withheld" } as const;
 const stopped = new AttemptError("the broker is stopping");
-/** Whoever calls may have many reasons to abort a call, and the text is shown to operators: it names none. */
+/** Operators see this text. It names no reason, because callers may abort a call for many reasons. */
 export const cancelled = new AttemptError("the broker cancelled the attempt");
 
 /** Sends requests to receivers, within the limits per receiver and in total. */
@@ -132,8 +132,8 @@ export class ReceiverCaller {
   }
 
   /**
-   * Sends the request. Sends it once more, on a new connection, if the receiver sends nothing and closes a connection that an earlier request had opened: the
-   * receiver may have closed it while it was idle, without announcing that in its last answer, and then never saw the request. Both have one deadline.
+   * Sends the request. If the receiver closes a connection of earlier requests without an answer, sends the request once more, on a new connection: the
+   * receiver may have closed the idle connection before it saw the request. Both attempts share one deadline.
    */
   async #send(call: Call, lease: Lease, signals: CallSignals): Promise<ExchangeEnd> {
     const { timeoutMs } = call;

@@ -61,7 +61,7 @@ export class Connection {
     this.#client.dispatch(request, handler);
   }
 
-  /** Closes the connection, even while it is being opened, when undici would leave it open until its timeout. The current request fails. */
+  /** Closes the connection. Also ends an attempt to connect, which undici would leave running until its timeout. The current request fails. */
   async close(): Promise<void> {
     this.#connecting?.destroy(new AttemptError("the connection was closed while it was opened"));
     await this.#client.destroy();

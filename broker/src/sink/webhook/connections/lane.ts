@@ -22,7 +22,9 @@ export interface LaneOptions {
 const secondMs = 1000;
 const minuteMs = 60 * secondMs;
 
-/** One receiver, or one url for which a receiver granted a rate: the requests that wait for a connection, in order, and the rate limits. */
+/**
+ * The waiting requests of one receiver, in order, with its rate limits and idle connections. A url for which the receiver granted a rate has a lane of its own.
+ */
 export class Lane {
   readonly key: string;
   readonly origin: string;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Pacer } from "./pacer.ts";
 
-test("passes one second's worth and one more item at once, and then delays each item by the cost of the one before", () => {
+test("passes a burst of one second's worth and one more item, and then delays each item by the cost of the item before it", () => {
   const pacer = new Pacer({ perMs: 1, burstMs: 1000 });
   for (let index = 0; index < 11; index += 1) {
     expect(pacer.delayMs(0)).toBe(0);

@@ -2,7 +2,7 @@
 export class Pacer {
   readonly #perMs: number;
   readonly #burstMs: number;
-  /** When the rate allows the next item, if no burst does before. */
+  /** When the rate alone allows the next item. A burst may allow it earlier. */
   #paidAt = Number.NEGATIVE_INFINITY;
 
   /** `perMs`: amount per millisecond. `burstMs`: items may use up to this many milliseconds of unused rate at once. */
