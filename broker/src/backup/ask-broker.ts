@@ -22,8 +22,8 @@ const pollsSilentMax = 300;
 
 /**
  * Asks the broker that uses the folder for a backup, and waits for the answer.
- * @throws Error with the broker's reason, or if another request waits, or if the broker has ended, was started again, gives no sign of life, did not answer,
- * or wrote to another place.
+ * @throws Error with the broker's reason; Error if another request waits, or if the broker has ended, was restarted, gives no sign of life, did not answer, or
+ * wrote to another place.
  */
 export async function askBroker(
   folder: string,

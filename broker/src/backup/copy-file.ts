@@ -48,7 +48,7 @@ async function isAt(handle: FileHandle, path: string): Promise<boolean> {
 }
 
 /**
- * Waits for a file to open. If it opens only after this wait has failed, closes it: from Node.js 26 on, an open file that nobody closes ends the process.
+ * Waits for a file to open. If the file opens only after the wait has failed, closes it: from Node.js 26 on, an open file that nobody closes ends the process.
  */
 async function openUnlessStuck(opening: Promise<FileHandle>, signal: AbortSignal | undefined): Promise<FileHandle> {
   try {

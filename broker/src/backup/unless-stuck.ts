@@ -3,7 +3,7 @@ import { createDeferred } from "../lib/deferred.ts";
 /** Longest time for one operation on a backup's files, in milliseconds: it syncs up to a whole database. */
 const operationMsMax = 600_000;
 
-/** How long an operation may go on after the abort, or while an earlier one hangs, in milliseconds. */
+/** How long an operation may continue after the abort, or while an earlier one hangs, in milliseconds. */
 const abortedMsMax = 1_000;
 
 /** Operations that nobody waits for any more. Each may keep one of the four threads on which Node.js uses files and looks up host names. */
@@ -21,9 +21,9 @@ export function checkNoneStuck(): void {
 }
 
 /**
- * Waits for an operation on a disk that may hang, such as a network's. If it hangs, it goes on: nobody can cancel it. The process then kills itself when it
- * exits.
- * @throws Error if it takes too long; the reason of `signal` if it goes on after the abort; what the operation throws.
+ * Waits for an operation on a disk that may hang, such as a network disk. Nobody can cancel an operation that hangs, and it would keep the process from ending.
+ * So the process then kills itself when it exits.
+ * @throws Error if the operation takes too long; the reason of `signal` if the operation continues after the abort; the operation's own error.
  */
 export async function unlessStuck<T>(operation: Promise<T>, signal?: AbortSignal): Promise<T> {
   const ended = createDeferred<never>();

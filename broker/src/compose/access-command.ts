@@ -57,7 +57,7 @@ export class UsageError extends Error {}
 const triesMax = 20;
 
 /**
- * Splits the arguments. Every flag that is not in `ownFlags` is a setting of the broker, and has a value, unless it asks for an action, as --check-config.
+ * Splits the arguments. Every flag that is not in `ownFlags` is a setting of the broker, and has a value, unless it asks for an action, such as --check-config.
  * @throws WrongFormat for an unknown or missing output format.
  */
 export function readWords(argv: readonly string[], ownFlags: readonly string[] = []): CommandWords {

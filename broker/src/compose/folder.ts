@@ -79,8 +79,8 @@ export function refuseUnusable(folder: string): void {
 }
 
 /**
- * Refuses a folder like {@link refuseUnusable}, and one with a damaged log of the chain, or whose files show that its chain, a key or its store is lost. The
- * start would create the lost file again: a new chain replaces the old one, and a new key owns nothing. Changes nothing.
+ * Refuses the folders that {@link refuseUnusable} refuses. Also refuses a folder with a damaged log of the chain, and a folder whose files show that its chain,
+ * a key or its store is lost. The start would create the lost file again: a new chain replaces the old one, and a new key owns nothing. Changes nothing.
  * @throws Error that names the missing or damaged file and says what to do.
  */
 export async function checkDataFolder(

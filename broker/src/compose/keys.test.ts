@@ -168,7 +168,7 @@ it.each([
   { lastingRoles: [], isKept: false },
   { lastingRoles: ["admin"], isKept: true },
 ])(
-  "31 days after a principal's last key was revoked, the list has the key, with the issuer's lastingRoles $lastingRoles: $isKept",
+  "with the issuer's lastingRoles $lastingRoles, the list still has a principal's last key 31 days after its revocation: $isKept",
   async ({ lastingRoles, isKept }) => {
     const config = join(folder, "stele.json");
     const issuer = {

@@ -103,7 +103,7 @@ async function explained<Result>(place: ConfiguredPlace, action: () => Promise<R
   }
 }
 
-/** Drains all listeners at once, after `delayMs` in which they still serve, then closes all, even if one fails. */
+/** Lets all listeners serve for `delayMs`, then drains them all at once, and then closes them all, even if one fails. */
 export async function closeAll(listeners: readonly PlacedListener[], delayMs: number): Promise<void> {
   const drained = await Promise.allSettled(listeners.map(async ({ listener }) => listener.drain(delayMs)));
   const closed = await Promise.allSettled(listeners.map(async ({ listener }) => listener.close()));

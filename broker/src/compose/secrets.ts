@@ -25,8 +25,8 @@ export interface SecretOptions {
 const setting = environmentName("secretKeyFile");
 
 /**
- * The keys that seal the secrets of subscriptions: those of `secretKeyFile`, else those of the data folder, where the first secret creates one. Nodes that
- * share a database need `secretKeyFile`, and refuse secrets without it. @throws Error that shows no key.
+ * The keys that encrypt the secrets of subscriptions. They come from `secretKeyFile`, or else from the data folder, where the first secret creates a key. Nodes
+ * that share a database need `secretKeyFile`, and refuse secrets without it. @throws Error that shows no key.
  */
 export function loadSecretKeys(config: SecretSettings, { folder, logger }: SecretOptions): SecretKeys {
   if (config.secretKeyFile !== "") return new FileKeys(readKeys(config.secretKeyFile, logger), refuse);

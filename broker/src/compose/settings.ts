@@ -77,7 +77,7 @@ function describe(config: Config): CheckedSettings {
   };
 }
 
-/** Undefined also for the default port: if another program uses it, the broker starts without it, and that program must not get an operator's key. */
+/** Also undefined for the default port: if another program uses that port, the broker starts without it, and that program must not get an operator's key. */
 function adminUrlOf(config: Config): string | undefined {
   const place = adminPortOf(config);
   return place?.isConfigured === true ? urlOf(config, place) : undefined;

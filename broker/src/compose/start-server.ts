@@ -276,7 +276,7 @@ function isEmbedded({ endpoints }: GroupConfig): boolean {
   return endpoints === "embedded";
 }
 
-/** Logs which implementation is in use, as a warning if one is in JavaScript: that gives the same bytes, at a tenth of the speed. */
+/** Logs which implementations are in use, as a warning if one is in JavaScript: it gives the same bytes, but at a tenth of the speed. */
 function reportCrypto(logger: Logger): void {
   const isFast = cryptoInUse.signing === "native" && cryptoInUse.hashing === "wasm";
   logger[isFast ? "info" : "warn"]("cryptography chosen", cryptoInUse);

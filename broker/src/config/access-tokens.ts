@@ -72,8 +72,8 @@ export function findTokenProblems(
 }
 
 /**
- * Whether an issuer's tokens could name principals of another issuer. A principal of a tenant has a slash in its name, and one without a tenant has
- * none, so a single issuer without a tenant is safe.
+ * Whether an issuer's tokens could name principals of another issuer. A single issuer without a tenant is safe: the names of its principals have no slash, but
+ * those of a tenant's principals do.
  */
 function hasForeignPrincipals(one: TokenIssuerConfig, issuers: readonly TokenIssuerConfig[]): boolean {
   if (issuers.length === 1 || one.tenant !== undefined) return false;

@@ -180,7 +180,7 @@ export const settings = {
   extensionPrefix: text({
     section: "Interface",
     description:
-      "Prefix of the names of extensions. Earlier events keep theirs: marks with another prefix, such as that of an expiry, have no effect, and a rebuild of the index skips each batch with an extension whose prefix is neither this one nor `svc-`.",
+      "Prefix of the names of extensions. If you change it, earlier events keep the old prefix: their marks, such as an expiry, lose their effect, and a rebuild of the index skips each batch with an extension whose prefix is neither this one nor `svc-`.",
     default: "svc-",
     rule: "1 to 32 letters, digits, dots, hyphens or underscores",
     check: (value) => /^[0-9A-Za-z._-]{1,32}$/.test(value),
@@ -188,7 +188,7 @@ export const settings = {
   contentBytesMax: integer({
     section: "Interface",
     description:
-      "Longest content of an event. If you lower it, a rebuild of the index skips each batch with an event that is longer than it and than 256 KiB; see [groups.md](groups.md#foreign-writers).",
+      "Longest content of an event. If you lower it, a rebuild of the index skips each batch with an event that is longer than both the new limit and 256 KiB; see [groups.md](groups.md#foreign-writers).",
     default: 65_536,
     unit: "bytes",
     min: 1,
@@ -197,7 +197,7 @@ export const settings = {
   extensionsBytesMax: integer({
     section: "Interface",
     description:
-      "Longest extensions of an event: the UTF-8 bytes of all keys and values. If you lower it, a rebuild of the index skips each batch with an event whose extensions are longer than it and than 16 KiB; see [groups.md](groups.md#foreign-writers).",
+      "Longest extensions of an event: the UTF-8 bytes of all keys and values. If you lower it, a rebuild of the index skips each batch with an event whose extensions are longer than both the new limit and 16 KiB; see [groups.md](groups.md#foreign-writers).",
     default: 4096,
     unit: "bytes",
     min: 0,

@@ -33,7 +33,7 @@ export interface Sources {
 interface Source {
   readonly given: ReadonlyMap<string, GivenValue>;
   readonly problems: readonly string[];
-  /** Whether a part could not be read, which is a problem. It may refer to variables, which must not count as unknown. */
+  /** Whether some input could not be read, which is a problem by itself. It may refer to variables, so no variable is then reported as unknown. */
   readonly isUnread?: boolean;
 }
 
@@ -108,7 +108,7 @@ function variablesReferredTo(table: SettingsTable, given: ReadonlyMap<string, Gi
   return Object.entries(table).flatMap(([name, { variablesOf }]) => variablesOf?.(given.get(name)?.value) ?? []);
 }
 
-/** Whether a value that should refer to variables is a text, as if it was not JSON. Of several values, only the one that wins counts: it is a problem. */
+/** Whether the value that wins, of a setting that can refer to variables, is still a text because it is not JSON. It is then reported as a problem. */
 function hasUnreadValue(table: SettingsTable, given: ReadonlyMap<string, GivenValue>): boolean {
   return Object.entries(table).some(
     ([name, { variablesOf }]) => variablesOf !== undefined && typeof given.get(name)?.value === "string",
