@@ -41,8 +41,8 @@ const cloudEventHeader = /^(?:ce-specversion:|content-type:[ \t]*application\/cl
 const malformed: Answer = { status: 400, error: parameterInvalid, details: "the request is not valid HTTP" };
 
 /**
- * Answers a request that Node cannot parse or that came too slowly, unless an earlier request of its connection is being answered, and closes the
- * connection.
+ * Closes the connection of a request that Node cannot parse or that came too slowly. First answers the request, unless the broker is answering an earlier
+ * request of the connection.
  */
 export function createClientErrorHandler(basePath: string) {
   return (error: ClientError, socket: Socket): void => {

@@ -82,7 +82,7 @@ export const searchesRunningMax = 8;
 /** Concurrent orders in the admin API that wait for receivers: `test`, `redeliver`, and `change` to a new url. */
 export const receiverOrdersRunningMax = 8;
 
-/** How long calls that take turns may start one after the other before the event loop has its turn. */
+/** How long the broker may start waiting calls, one after the other, before the event loop has its turn. */
 export const turnsSliceMs = 5;
 
 /** How long a call waits for its turn, in milliseconds; then it fails with 200300. */

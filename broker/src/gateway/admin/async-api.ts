@@ -6,7 +6,7 @@ export interface AsyncApiPageOptions {
   readonly version: string;
   readonly basePath: string;
   readonly extensionPrefix: string;
-  /** Settings that the document shows; those of a broker open to everybody if left out. */
+  /** Settings that the document shows. If left out, it describes a broker that everybody may use. */
   readonly settings?: AsyncApiSettings | undefined;
   /** Protocols over WebSocket of the clients' HTTP port. */
   readonly routes: readonly Pick<UpgradeRoute, "path" | "protocol">[];
@@ -40,8 +40,8 @@ const kinds = new Map<string, AsyncServer["kind"]>([
 ]);
 
 /**
- * The AsyncAPI document. It names every server of the broker by the `Host` of the request: a listening address may mean nothing on other machines, and readers
- * without access to the health page must not learn it.
+ * The AsyncAPI document. It names every server of the broker by the `Host` of the request, not by its listening address. That address may mean nothing on other
+ * machines, and is only for readers who may see the health page.
  */
 export class AsyncApiPage {
   readonly #options: AsyncApiPageOptions;

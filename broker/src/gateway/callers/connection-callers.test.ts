@@ -149,7 +149,7 @@ async function send(url: string, requests: readonly string[]): Promise<void> {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port) });
   for (const request of requests) socket.write(request);
-  // The client keeps its side open: at an end, the server would abort calls that it has not begun.
+  // The client does not end its side: if it did, the server would abort the calls that it has not begun.
   socket.write(withHeaders(get("/"), { connection: "close" }));
   await once(socket.resume(), "close");
 }

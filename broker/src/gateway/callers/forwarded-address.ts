@@ -5,8 +5,8 @@ import { BlockList, isIP } from "node:net";
 export type FindForwarded = (request: Pick<IncomingMessage, "headers" | "socket">) => string | undefined;
 
 /**
- * Reads `X-Forwarded-For` of requests that come from `trustedProxies`: addresses and networks in CIDR form. Each proxy adds the address that it
- * sees at the end, so the last one that is not a trusted proxy is the client; the addresses before it are the client's own claim.
+ * Reads `X-Forwarded-For` of requests that come from `trustedProxies`: addresses and networks in CIDR form. Each proxy appends the address that it sees. So the
+ * last address that is not a trusted proxy is the client's; the addresses before it are only the client's claim.
  */
 export function createForwardedFinder(trustedProxies: readonly string[]): FindForwarded {
   if (trustedProxies.length === 0) return () => undefined;

@@ -48,7 +48,7 @@ function isOwnIpv4(name: string): boolean {
   return isIP(name) === 4 && name !== "0.0.0.0";
 }
 
-/** Whether a name is an allowed IPv6 address: not the unspecified `::`, nor a form such as `::ffff:7f00:1`, which stands for an IPv4 address. */
+/** Whether a name is an allowed IPv6 address. The unspecified `::` is not allowed, nor is a form such as `::ffff:7f00:1`, which stands for an IPv4 address. */
 function isOwnIpv6(name: string): boolean {
   return isIP(name) === 6 && (name === "::1" || !name.startsWith("::"));
 }

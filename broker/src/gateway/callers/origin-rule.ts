@@ -14,7 +14,7 @@ export class OriginRule {
     return this.#origins.size > 0;
   }
 
-  /** Whether an origin may call. A browser leaves it out if the page cannot read the answer, as with images: then only `*` allows the request. */
+  /** Whether an origin may call. A browser sends no origin if the page cannot read the answer, as with images: then only `*` allows the request. */
   allows(origin: string | undefined): boolean {
     return this.#allowsAll || (origin !== undefined && this.#origins.has(origin));
   }

@@ -15,7 +15,10 @@ import { type Cost, readMethods } from "./read-methods.ts";
 
 /** Answers requests with JSON text. A refusal is an error in the shape of EIP-1193: geth's code, and data if there is any. */
 export interface ChainSource {
-  /** Calls `onWorked` before it settles, with the milliseconds for which it worked on this request alone; not at all if the request never had its turn. */
+  /**
+   * Before it settles, calls `onWorked` with the milliseconds for which it worked on this request alone. Does not call `onWorked` if the request never had its
+   * turn.
+   */
   read(
     request: { readonly method: string; readonly params: readonly unknown[] },
     onWorked: (workedMs: number) => void,
@@ -32,7 +35,7 @@ const waiting = { waitingMax: chainCallsWaitingMax, waitTimeoutMs: chainWaitTime
 
 /**
  * Reads the chain, a bounded number of calls at once. A thread beside the chain runs all calls one at a time, so a look-up may wait for a computation. After a
- * long computation no other one starts for as long as it worked: look-ups of other clients, and publishing, need that time.
+ * long computation, no other computation starts for the same time, so that look-ups of other clients and publishes get their share.
  */
 export class ChainReader {
   readonly #options: ChainReaderOptions;
@@ -50,7 +53,7 @@ export class ChainReader {
     for (const gate of Object.values(this.#gates)) gate.close();
   }
 
-  /** A call whose caller no longer waits when the call's turn comes does not run. */
+  /** Does not run the call if its caller has left before its turn comes. */
   async call(request: RpcRequest): Promise<RpcOutcome | RpcText> {
     const { broker, logger } = this.#options;
     const { method, caller } = request;

@@ -245,7 +245,7 @@ describe("limits on calls of the chain", () => {
     }
   });
 
-  it("after a short computation the next one runs at once, even if the short one waited long for its turn or failed", async () => {
+  it("after a short computation the next one runs at once, even if the short computation waited long for its turn, or failed", async () => {
     vi.useFakeTimers();
     try {
       const source: ChainSource = {

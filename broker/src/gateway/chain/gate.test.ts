@@ -67,7 +67,7 @@ describe("Gate", () => {
     expect(await gate.enter()).toBeUndefined();
   });
 
-  it("after a call that worked for long, pauses for the same time; after short work it does not pause, however long the call waited elsewhere", async () => {
+  it("pauses as long as a long call worked; does not pause after a call with little work, however long that call waited elsewhere", async () => {
     vi.useFakeTimers();
     try {
       const gate = new Gate({ ...options, runningMax: 1, pauseFromMs: 50 });

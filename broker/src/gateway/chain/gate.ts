@@ -1,4 +1,4 @@
-/** Call it when the admitted call has ended, with the time for which it worked, in milliseconds: its waits elsewhere do not count. */
+/** Call it when the admitted call has ended, with the milliseconds for which the call worked, without its waits elsewhere. */
 export type Leave = (workedMs?: number) => void;
 
 export interface GateOptions {
@@ -28,7 +28,7 @@ export class Gate {
     this.#options = options;
   }
 
-  /** Waits until the call may run; undefined if too many calls wait, if the wait was too long, or if the gate is closed. */
+  /** Waits until the call may run. Returns undefined if too many calls wait, if the wait was too long, or if the gate is closed. */
   enter(): Promise<Leave | undefined> {
     if (this.#isClosed) return Promise.resolve(undefined);
     if (this.#running < this.#options.runningMax) return Promise.resolve(this.#admit());

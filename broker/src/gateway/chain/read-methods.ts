@@ -5,8 +5,8 @@
 export type Cost = "look-up" | "computation";
 
 /**
- * The methods that clients may call. Methods that send or sign are left out, and so are filters and subscriptions: the chain would have to keep
- * them for unknown callers, and one caller could push out those of the others. Libraries poll `eth_getLogs` instead.
+ * The methods that clients may call. Leaves out methods that send or sign. Also leaves out filters and subscriptions: the chain would have to keep them for
+ * unknown callers, and one caller could displace those of others. Libraries poll `eth_getLogs` instead.
  */
 export const readMethods: ReadonlyMap<string, Cost> = new Map<string, Cost>([
   ["eth_accounts", "look-up"],

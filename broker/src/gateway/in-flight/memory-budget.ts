@@ -3,8 +3,8 @@ import { resetConnection } from "../shared/reset-connection.ts";
 import { paceGraceMs, progressBytesPerSecondMin, progressCheckIntervalMs, progressTimeoutMs } from "../limits.ts";
 
 /**
- * Why a connection was ended: its client was too slow, or (`memory`) was the slowest when others needed the memory, or sent a request that could
- * neither run nor wait.
+ * Why the budget ended a connection. `slow`: its client was too slow. `memory`: its client was the slowest when others needed the memory, or sent a request
+ * that could neither run nor wait.
  */
 export type EndReason = "slow" | "memory";
 

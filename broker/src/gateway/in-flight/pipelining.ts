@@ -19,9 +19,9 @@ export interface PipelinedRequest {
 }
 
 /**
- * Runs a request that arrived before earlier ones of its connection were answered. A few run at once. The others wait until all earlier answers are
- * sent, so that few answers pile up for a client that does not read. Returns false if too many wait, if there is no memory, or if the answer in front
- * never ends: the caller must then end the connection, because Node goes on reading requests however many are unanswered.
+ * Runs a request that arrived before earlier ones of its connection were answered. A few run at once. The others wait until all earlier answers are sent, so
+ * that few answers pile up for a client that does not read. Returns false if too many requests wait, if there is no memory, or if the answer in front never
+ * ends. The caller must then end the connection, because Node would continue to read requests.
  */
 export function runPipelined(response: ServerResponse, { run, wait }: PipelinedRequest): boolean {
   const { socket } = response.req;

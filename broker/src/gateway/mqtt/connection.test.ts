@@ -330,7 +330,7 @@ async function holding(outcome?: () => Promise<readonly BatchOutcome[]>) {
   return gate;
 }
 
-it("publishes all that a client sent before its DISCONNECT, even to topics that have yet to be opened, and no will", async () => {
+it("publishes everything that a client sent before its DISCONNECT, even to topics that have yet to be opened, and publishes no will", async () => {
   const gate = createDeferred<void>();
   await world.stop();
   world = await MqttWorld.start({

@@ -96,7 +96,8 @@ function encodeFields(fields: PublishFields | undefined, version: ProtocolVersio
   if (fields === undefined) return undefined;
   const bytes = inOwnMemory(encodePublish(fields, version));
   if (fields.qos === 0) return { bytes, identifierAt: undefined };
-  // The identifier follows the topic, and the topic the fixed header, whose length field has up to four bytes: all but the last have the high bit.
+  // The identifier follows the topic, and the topic follows the fixed header. The header ends with a length of up to four bytes; all but its last have the
+  // high bit.
   let topicAt = 1;
   while (((bytes[topicAt] ?? 0) & 0x80) !== 0) topicAt += 1;
   topicAt += 1;

@@ -73,7 +73,7 @@ const packet = (packetId: number, text: string): PublishPacket =>
     properties: {},
   }) as never; // The other fields are empty.
 
-it("accepts no packet after a repeat until the repeat's outcome is known, even if an earlier connection of this node submitted the publish", async () => {
+it("accepts no packet after a repeated publish until its outcome is known, even if an earlier connection of this node submitted the publish", async () => {
   const session = createSession();
   void connect(session).take(packet(1, "one"));
   const second = connect(session);
@@ -142,7 +142,7 @@ it("submits no publish while the client does not know that an earlier one failed
   expect([...submitted.keys()]).not.toContain("five");
 });
 
-it("accepts no packet after a publish that waited for the answer to a failed one, until the waiting publish has its place", async () => {
+it("accepts no packet behind a publish that waits for the answer to a failed one, until that publish has its place in the order", async () => {
   const inbound = connect(createSession());
   for (const [id, text] of ["one", "two"].entries()) void inbound.take({ ...packet(id + 1, text), isDuplicate: false });
   submitted.get("two")?.({ status: "REFUSED", error: new BrokerError("topicClosed") });

@@ -307,8 +307,8 @@ export class Inbound {
   }
 
   /**
-   * Ends the connection, instead of refusing the publish, if its outcome is unknown or this node cannot reach the store: an MQTT 5.0 client never repeats a
-   * refused publish, but repeats an unanswered one over its next connection.
+   * If the outcome of the publish is unknown, or this node cannot reach the store, ends the connection instead of refusing the publish. An MQTT 5.0 client
+   * never repeats a refused publish, but repeats an unanswered one over its next connection.
    */
   #answer({ packetId, qos }: Pending, outcome: PublishOutcome): void {
     const { knowsReceiveMax, onAnswer, onUnknown } = this.#parts;
@@ -327,7 +327,7 @@ export class Inbound {
   }
 }
 
-/** The start of a refused name, for its alias: the name may be long. The start is refused too, since it is the whole name or longer than any topic. */
+/** The start of a refused topic name, kept for its alias because names may be long. It is refused too: it is the whole name, or longer than any topic name. */
 function shortenRefused(topic: string): string {
   return copyOf(topic.slice(0, topicCharactersMax + 1));
 }

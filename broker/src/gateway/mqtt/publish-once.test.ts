@@ -74,7 +74,7 @@ it("accepts a QoS 2 publish with the user properties of an event that the client
   client.destroy();
 });
 
-it("ends the connection of a 3.1.1 client whose session has too many unreleased messages, and publishes the rest over the next one, each once", async () => {
+it("ends the connection of a 3.1.1 client with too many unreleased messages, and publishes each other message once over the next connection", async () => {
   await world.stop();
   world = await MqttWorld.start({ limits: { publishKeysPerSessionMax: 20 } });
   const first = await RawClient.connect(world.port, 4, { clean: false });

@@ -34,7 +34,7 @@ export const endReasonCodes: Readonly<Record<EndReason, number>> = {
   refused: reason.notAuthorized,
 };
 
-/** Why the broker ended a connection, for the log; undefined for a reason that ends all connections, which the broker logs once. */
+/** Why the broker ended a connection, for the log. Undefined for a reason that ends all connections at once: the broker logs that only once. */
 export const endReasonTexts: Readonly<Record<EndReason, string | undefined>> = {
   "taken-over": "another connection with this client identifier took the session over",
   removed: "unSubscribe ended the session",
@@ -80,8 +80,8 @@ export function toConnectCode(error: BrokerError): number {
 }
 
 /**
- * Return codes of a 3.1.1 CONNACK (section 3.2.2.3) for the reasons of 5.0; undefined if none fits, as for a will with an invalid topic name: then the
- * connection closes without a CONNACK ([MQTT-3.2.2-6]).
+ * Return codes of a 3.1.1 CONNACK (section 3.2.2.3) for the reasons of 5.0. Undefined if none fits, as for a will with an invalid topic name: the connection
+ * then closes without a CONNACK ([MQTT-3.2.2-6]).
  */
 export function toReturnCode(reasonCode: number): number | undefined {
   switch (reasonCode) {

@@ -13,7 +13,7 @@ export class BodyTooLong {
   }
 }
 
-/** A body refused for lack of memory, because it came too slowly, or because its chunks cost too much. Its connection ends after the answer. */
+/** A body that was refused: the broker has no memory for it, it came too slowly, or its chunks cost too much. Its connection ends after the answer. */
 export class BodyRefused {
   readonly details: string;
   readonly error: BrokerError;

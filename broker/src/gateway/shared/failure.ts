@@ -19,8 +19,8 @@ export function withHints({ message, hints }: BrokerError): string {
 }
 
 /**
- * Converts an error to the one that the client gets, and logs it once: an unknown error as a defect of the broker, with its cause; a transaction
- * that the chain did not execute (200202) as a warning, at a limited rate; every other failure, such as one of the caller, at level debug.
+ * Converts an error to the one that the client gets, and logs it once. An unknown error is a defect of the broker: logs it as an error, with its cause. Logs a
+ * transaction that the chain did not execute (200202) as a warning, at a limited rate. Logs every other failure, such as one of the caller, at level debug.
  */
 export function toFailure(error: unknown, logger: Logger, fields: { readonly operation: string }): BrokerError {
   const failure = toBrokerError(error);

@@ -11,7 +11,7 @@ interface Queue<Call> {
 }
 
 /**
- * Calls that wait. The tenants that wait take turns, one call each; so do the principals of each tenant, and the callers of each principal: a tenant may have
+ * Calls that wait. Tenants take turns, one call each. Within a tenant, its principals take turns, and within a principal, its callers: a tenant may have
  * thousands of principals, and a principal thousands of connections. A principal without a tenant counts as a tenant. The limits on connections and batches
  * bound the number of waiting calls of open connections. Whoever adds a call must remove it when its connection ends, or after a time.
  */

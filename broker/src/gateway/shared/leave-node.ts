@@ -11,8 +11,8 @@ const codes: ReadonlySet<number> = new Set(
 );
 
 /**
- * Closes the connection after an answer that says that this node cannot take the call now (RFC 9112, section 9.6), so that a load balancer gives
- * the client another node. Call it before the answer is sent. The connection stays if later requests wait on it: their answers would be lost.
+ * If this node cannot take the call now, closes the connection after the answer that says so (RFC 9112, section 9.6): a load balancer then gives the client
+ * another node. Call it before the answer is sent. The connection stays if later requests wait on it: their answers would be lost.
  */
 export function leaveNode(reply: FastifyReply, code: number): void {
   if (codes.has(code) && isAlone(reply.raw)) reply.header("connection", "close");

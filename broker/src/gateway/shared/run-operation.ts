@@ -43,14 +43,14 @@ export class OperationRunner {
     receiver: new Turns(receiverOrdersRunningMax),
   };
 
-  /** @throws BrokerError of the operation; 200300 if its turn did not come in time, or if nobody waits any more; then it did not run. */
+  /** @throws BrokerError of the operation; 200300 without running it if its turn did not come in time, or if nobody waits any more. */
   async run<Name extends NonPublishOperation>(name: Name, call: OperationCall): Promise<OperationResult<Name>> {
     const expense = expenses[name];
     const task = (): Promise<OperationResult<Name>> => operationHandlers[name](call, call.reader);
     return expense === undefined ? task() : this.runInTurn(expense, call, task);
   }
 
-  /** Runs a task when its turn comes. @throws BrokerError 200300 if the turn did not come in time, or if nobody waits any more; then the task did not run. */
+  /** Runs a task when its turn comes. @throws BrokerError 200300 without running the task if the turn did not come in time, or if nobody waits any more. */
   async runInTurn<Result>(expense: Expense, call: Waiting, task: () => Promise<Result>): Promise<Result> {
     const { caller, isWaiting = () => true } = call;
     const entered = this.#turns[expense].enter(caller);

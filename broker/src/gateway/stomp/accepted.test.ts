@@ -50,7 +50,7 @@ async function resumedFrom(client: RawClient): Promise<number> {
   return first;
 }
 
-it("after cutting off a client that sends no ACKs, resumes its durable subscription at the first event that it missed, or earlier", async () => {
+it("after the broker cuts off a client that sends no ACKs, its durable subscription resumes at the first event that it missed, or earlier", async () => {
   const { port, stalled } = await startStalled();
   const cutOff = watchDestroyed();
   const next = await subscribe(port); // resumes the subscription of the client that does not read
@@ -72,7 +72,7 @@ function watchDestroyed(): readonly (number | undefined)[] {
   return ports;
 }
 
-it("after the DISCONNECT of a client that sends no ACKs, resumes its durable subscription after the last event that it got", async () => {
+it("after the DISCONNECT of a client that sends no ACKs, its durable subscription resumes after the last event that it got", async () => {
   const { port, stalled } = await startStalled();
   stalled.send("DISCONNECT", { receipt: "bye" });
   stalled.resume();

@@ -191,7 +191,7 @@ export class Dialogue {
     return findReceipt(headers) ?? implicit;
   }
 
-  /** The RECEIPT says that the client's ACKs count: only then may it resume its subscriptions at another node, which reads their places from the store. */
+  /** Sends the RECEIPT once the store has the client's ACKs: another node, where the client may resume its subscriptions, reads their places from the store. */
   #disconnect(receipt: string | undefined): void {
     this.#isLeaving = true;
     this.#subscriptions.pauseAll(); // earlier answers may be late, and the client may not wait for them

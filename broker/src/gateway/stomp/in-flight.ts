@@ -8,8 +8,8 @@ export class InFlight {
   readonly #names = new Map<Ticket, string>();
   readonly #tickets = new Map<string, Ticket>();
   /**
-   * Events that were settled last, or that a reorg removed. A late ACK of one of them does nothing, while an ACK of an unknown event is an error: a
-   * client may settle an event twice, and cannot know what a reorg removed.
+   * Events that were settled last, or that a reorg removed. A late ACK of such an event does nothing, because a client may settle an event twice, and cannot
+   * know what a reorg removed. An ACK of an unknown event is an error.
    */
   readonly #settled = new Set<string>();
   readonly #settledMax: number;

@@ -22,7 +22,7 @@ export const transactionFramesMax = 1_000;
 /** Bytes that the open transactions of one connection keep. */
 export const transactionBytesMax = 1024 * 1024;
 
-/** Bytes counted for each frame that is kept, in a transaction or until its answer is sent, in addition to its own. */
+/** Bytes counted in addition to a frame's own, for each frame that the broker keeps in a transaction or until it has sent the answer. */
 export const keptFrameBytes = 256;
 
 /** Filters that the subscriptions of one connection have together; more if the settings allow more subscriptions. */
@@ -46,7 +46,7 @@ export const prefetchMin = 10;
 /** Recently settled events that a subscription remembers; with a larger `prefetch-count`, that many. A second ACK of such an event does nothing. */
 export const settledKeptMin = 100;
 
-/** Longest `id`, `transaction` and `receipt`, in bytes: the broker keeps them while they are in use, and up to 1,000 receipts of a connection wait. */
+/** Longest `id`, `transaction` and `receipt`, in bytes. The broker keeps them while they are in use; up to 1,000 receipts of a connection may wait. */
 export const nameBytesMax = 1_024;
 
 /** Longest interval of heart-beats, in milliseconds. If a client asks for a longer one, this one counts. */

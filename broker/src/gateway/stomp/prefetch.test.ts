@@ -10,7 +10,7 @@ async function subscribe(client: RawClient, fields: FrameFields): Promise<void> 
   await client.next("RECEIPT");
 }
 
-it("limits the third subscription of a connection to 10 unacknowledged events if the first two may have 1,000 each, even after one of those ends", async () => {
+it("if two subscriptions of a connection may have 1,000 unacknowledged events each, limits a third one to 10, even after one of the two has ended", async () => {
   world = await StompWorld.start();
   const client = await RawClient.connect(world.port);
   await subscribe(client, { id: "first" });

@@ -97,7 +97,7 @@ it("counts no ACK of a COMMIT that is refused", async () => {
   expect([...(await take(next, 2)).keys()]).toEqual(["1", "2"]);
 });
 
-it("sends the RECEIPT of DISCONNECT once the ACKs before it are in the store, where another node finds them", async () => {
+it("sends the RECEIPT of DISCONNECT only once the earlier ACKs are in the store, where another node finds them", async () => {
   const memory = createMemoryStore();
   const [reached, released] = [createDeferred<void>(), createDeferred<void>()];
   const store = withSessionCalls(memory, {
@@ -212,7 +212,7 @@ it.each([
   ["last", "1.1"],
   ["last", "1.2"],
 ] as const)(
-  "counts with ack:client the ACK of the %s of two events with one eventId for all before it, and no later one, over STOMP %s",
+  "with ack:client, the ACK of the %s of two events with one eventId counts for all events up to it, and for no later one, over STOMP %s",
   async (which, version) => {
     const twins = await startWithTwins(version, "client");
     await twins.acknowledge(twins[which]);

@@ -151,8 +151,8 @@ export class Subscription implements Peer {
   }
 
   /**
-   * The name by which the client settles the event. Two events may have one eventId: the digest of a topic in it is short, and publishers choose the names of
-   * topics. Before 1.2 the name is the eventId where it can be, since clients see it as `message-id`.
+   * The name by which the client settles the event. Two events may have the same eventId: its digest of the topic is short, and publishers choose the names of
+   * topics. Before STOMP 1.2, clients see the name as `message-id`, so it is the eventId unless another event in flight has that eventId.
    */
   #toName({ eventId, ticket }: Delivery): string {
     const isUsable = this.parts.version !== "1.2" && !this.#inFlight.has(eventId);

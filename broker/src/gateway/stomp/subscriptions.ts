@@ -37,7 +37,7 @@ export class Subscriptions {
   readonly #parts: SubscriptionsParts;
   /** Open subscriptions by their names. */
   readonly #open = new Map<string, Subscription>();
-  /** Names of subscriptions that ended lately, even if another subscription has the name now: clients may still settle their events. */
+  /** Names of subscriptions that have ended lately. Clients may still settle events of these. Keeps a name even if another subscription has it now. */
   readonly #ended = new Set<string>();
   #lastNumber = 0;
   #nameBytes = 0;

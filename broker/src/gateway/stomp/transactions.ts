@@ -63,7 +63,7 @@ export class Transactions {
     return transaction;
   }
 
-  /** Finds an open transaction. `more` is the size in bytes of a frame that the transaction shall keep. */
+  /** Finds an open transaction. `more` is the size in bytes of a frame to add to the transaction. */
   #find(name: string, more?: number): OpenTransaction {
     const transaction = this.#open.get(name);
     if (transaction === undefined) throw parameterError(`the transaction ${quote(name)} is not open`);

@@ -61,7 +61,10 @@ export class ContentFilter {
     this.#conditions = conditions;
   }
 
-  /** @throws BrokerError 200001 for a filter that is too long, has too many conditions or an inexact number, or has a syntax error, whose place it names. */
+  /**
+   * @throws BrokerError 200001 for a filter that is too long, has too many conditions, or has an inexact number; for a syntax error, the message names the
+   * place.
+   */
   static parse(text: string): ContentFilter {
     if (text.length > filterCharactersMax) {
       throw parameterError(`"filter" has ${text.length} characters, at most ${filterCharactersMax}`);

@@ -28,7 +28,10 @@ export interface TailRequest {
 const names = ["topic", "groupId", "after", "filter", "format"] as const;
 type Name = (typeof names)[number];
 
-/** Reads the query and headers of a tail. @throws BrokerError 200001 if a parameter is unknown or malformed, if one other than `topic` is repeated, or if there is no topic or too many. */
+/**
+ * Reads the query and headers of a tail. @throws BrokerError 200001 if a parameter is unknown or malformed, if a parameter other than `topic` is repeated, or
+ * if there are no topics or too many.
+ */
 export function readTailRequest({ url = "", headers }: Pick<IncomingMessage, "url" | "headers">): TailRequest {
   const query = new URLSearchParams(findQuery(url));
   for (const name of query.keys()) {

@@ -30,8 +30,8 @@ const goingAway = 1001;
 const controlHeadBytes = 6;
 
 /**
- * Since version 25, Node emits an upgrade request with a body before it has read the body, with a stream in place of the socket. There the server declines
- * the upgrade instead. Node then never answers a request that came in the same packet as the end of the body, and closes the idle connection.
+ * Whether Node emits an upgrade request with a body before it has read the body, with a stream in place of the socket, as it does since version 25. The server
+ * then declines the upgrade. If another request came in the same packet as the end of the body, Node does not answer it, and closes the idle connection.
  */
 const hidesSocketOfBody = Number.parseInt(process.versions.node, 10) >= 25;
 

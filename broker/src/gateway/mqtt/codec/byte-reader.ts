@@ -67,7 +67,7 @@ export class ByteReader {
     return this.readBytes(this.#end - this.#offset);
   }
 
-  /** @throws PacketError when bytes follow the last field. */
+  /** @throws PacketError if bytes follow the last field. */
   expectEnd(): void {
     if (!this.isAtEnd) throw malformed(`${this.#end - this.#offset} bytes follow the last field`);
   }

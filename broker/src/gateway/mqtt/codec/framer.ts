@@ -46,8 +46,8 @@ export class Framer {
   }
 
   /**
-   * Passes packets to `take` in order, those that an earlier call left and those that `chunk` completes, until `take` returns false; {@link resume}
-   * continues with the rest. @throws PacketError for bytes that cannot be a packet, and for a packet that is too large.
+   * Passes packets to `take` in order: first the packets that an earlier call left, then those that `chunk` completes. Stops when `take` returns false;
+   * {@link resume} continues with the rest. @throws PacketError for bytes that cannot be a packet, and for a packet that is too large.
    */
   push(chunk: Buffer, take: (frame: Frame) => boolean): void {
     if (chunk.length === 0) return;

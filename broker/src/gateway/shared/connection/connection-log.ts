@@ -18,7 +18,7 @@ export function createConnectionLog(logger: Logger): BoundedLog {
   });
 }
 
-/** The log of one kind of event that clients can cause at will: each line is like the one before it. */
+/** The log of one kind of event that clients can cause at will. All its lines are alike, so it needs few of them. */
 export function createRepeatLog(logger: Logger): BoundedLog {
   return new BoundedLog({ logger, clock, lines: { atOnce: repeatedLinesMax, perSecond: repeatedLinesPerSecondMax } });
 }

@@ -35,8 +35,9 @@ export class Connections {
   readonly #create: ConnectionsOptions["create"];
   readonly #open = new Set<Connected>();
   /**
-   * Streams of open connections. Leaves out those that are destroyed, and those that have ended while their connection was not busy: its end may wait for its
-   * time slice, and its client may come again meanwhile. A busy connection takes memory until its work ends, and else a client could have any number of them.
+   * Streams that count towards `connectionsMax`. A destroyed stream does not count. Nor does a stream that has ended while its connection was not busy: the
+   * connection's end may still wait for its time slice, and the client may connect again meanwhile. A busy connection counts until its work ends, because its
+   * work takes memory: otherwise a client could have any number of busy connections.
    */
   readonly #live = new Set<Duplex>();
   readonly #refusals: BoundedLog;
@@ -82,8 +83,8 @@ export class Connections {
   }
 
   /**
-   * Ends every connection, in slices: each takes about 0.1 ms. Shares these slices with no other task, because tasks that share slices get a small part of each
-   * turn, and a busy broker must stop in time. Calls by several listeners of the protocol share a run. Clients can resend unacknowledged publishes.
+   * Ends every connection, in slices: each takes about 0.1 ms. Has time slices of its own: tasks that share slices get only a small part of each turn, and even
+   * a busy broker must stop in time. Calls by several listeners of the protocol share a run. Clients can resend unacknowledged publishes.
    */
   async endAll(): Promise<void> {
     this.#ending ??= this.#endEach().finally(() => (this.#ending = undefined));

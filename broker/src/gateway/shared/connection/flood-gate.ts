@@ -17,8 +17,8 @@ interface ClientHandle {
 }
 
 /**
- * Closes new connections that the broker refuses, before any byte is read and before TLS begins. Creating a socket takes longer than the rest of a
- * refusal, and `net` reports a connection only with its socket; so this replaces the internal handler of `net` if it is found.
+ * Closes new connections that the broker refuses, before any byte is read and before TLS begins. Creating a socket takes longer than the rest of a refusal, and
+ * `net` creates the socket before it reports a connection. So this replaces the internal handler of `net`, if Node has it.
  */
 export function closeFloods(server: Server, broker: Gate, findHandle = handleOf): void {
   server.once("listening", () => {

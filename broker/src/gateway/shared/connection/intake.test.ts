@@ -103,7 +103,7 @@ it.each([false, true])(
   },
 );
 
-it("frees the received bytes when it is closed, and reads on, even if the client has yet to read its answers", async () => {
+it("when it is closed, frees the received bytes and continues to read, even if the client has yet to read its answers", async () => {
   const talk = new Talk({ staysBusy: false });
   talk.socket.push(Buffer.from(units));
   await setImmediate();
@@ -124,7 +124,7 @@ it("frees its part of the shared output memory once its client has read the last
   talk.socket.destroy();
 });
 
-it("reads on once its client has read events that filled its outbox, even if only a part of a unit came meanwhile", async () => {
+it("continues to read once the client has read the events that filled its outbox, even if only a part of a unit came meanwhile", async () => {
   const talk = new Talk({ staysBusy: false });
   talk.deliver(Buffer.alloc(outboxBytesMax));
   talk.cutter.isUnfinished = true;

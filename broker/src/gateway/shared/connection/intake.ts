@@ -9,8 +9,8 @@ export interface Cutter<Unit> {
   /** Size of the buffer, including free room. */
   readonly heldBytes: number;
   /**
-   * Passes units to `take` in order, those that an earlier call left and those that `chunk` completes, until `take` returns false; {@link resume}
-   * continues with the rest. Throws for bytes that are not a valid unit.
+   * Passes units to `take` in order: first the units that an earlier call left, then those that `chunk` completes. Stops when `take` returns false;
+   * {@link resume} continues with the rest. Throws for bytes that are not a valid unit.
    */
   push(chunk: Buffer, take: (unit: Unit) => boolean): void;
   /** Passes on the units that an earlier call left. Throws as {@link push} does. */
@@ -62,7 +62,7 @@ export class Intake<Unit> {
   #isStopped = false;
   /** Whether received units wait until the client has read some of its answers. */
   #isHeldBack = false;
-  /** Of the unit that is being handled; see {@link leftWith}. */
+  /** Belongs to the unit that is being handled; see {@link leftWith}. */
   #left: AbortController | undefined;
 
   constructor(stream: Duplex, parts: IntakeParts<Unit>) {
@@ -91,7 +91,7 @@ export class Intake<Unit> {
   }
 
   /**
-   * Aborts with `socket`. Until the unit that is being handled has been handled, aborts also when the connection is closed, or when the client has ended its
+   * A signal that aborts with `socket`. While the current unit is being handled, it also aborts when the connection is closed, or when the client has ended its
    * side and sent nothing after the unit.
    */
   leftWith(socket: AbortSignal): AbortSignal {
@@ -151,7 +151,7 @@ export class Intake<Unit> {
   }
 
   /**
-   * Puts the first bytes of a client off if the time slice is over. They come after the ends of connections that wait already: one of these may be the client's
+   * Defers the first bytes of a client if the time slice is over. Connections whose ends already wait for a slice go first: one of them may be the client's
    * former connection, which counts towards its quota until it has ended.
    */
   #putsOff(chunk: Buffer): boolean {
@@ -214,7 +214,7 @@ export class Intake<Unit> {
     if (this.#isClosed) return;
     this.count();
     if (this.#isStopped || !this.outbox.hasRoom) this.#stream.pause();
-    else if (!this.#isBusy) this.#stream.resume(); // While busy, the stream flows until it has bytes: only so does it report an end by the client.
+    else if (!this.#isBusy) this.#stream.resume(); // While busy, it flows until bytes come: only a flowing stream reports its client's end.
   }
 
   #drained(): void {

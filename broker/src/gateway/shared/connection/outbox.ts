@@ -3,10 +3,10 @@ import { createDeferred, type Deferred } from "../../../lib/deferred.ts";
 import { outboxBytesMax } from "./limits.ts";
 import type { UnreadBytes } from "./memory.ts";
 
-/** Output of a socket: everything that one callback of the event loop writes leaves in one write. */
+/** Output of a socket. Joins everything that one callback of the event loop writes into one write. */
 export class Outbox {
   readonly #stream: Duplex;
-  /** Bytes for the next write, which copies them into one buffer: a write costs more than copying many packets, and small buffers take more memory. */
+  /** Bytes for the next write. The write copies them into one buffer, because several writes cost more than copying many packets. */
   #held: Buffer[] = [];
   #heldBytes = 0;
   /** Called once the system has taken the held bytes. */

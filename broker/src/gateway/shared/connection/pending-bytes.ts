@@ -1,8 +1,8 @@
 const NO_BYTES: Buffer = Buffer.alloc(0);
 
 /**
- * Received bytes that are not consumed yet, in one buffer: the chunk itself if nothing was unfinished, else a copy of at most twice the unfinished
- * bytes. `settle` drops the chunk, so that no chunk stays in memory for a small part of it.
+ * Received bytes that are not consumed yet, in one buffer. The buffer is the received chunk itself if nothing was unfinished, else a copy of at most twice the
+ * length of the unfinished bytes. `settle` drops the chunk, so that no chunk stays in memory for a small part of it.
  */
 export class PendingBytes {
   #bytes = NO_BYTES;

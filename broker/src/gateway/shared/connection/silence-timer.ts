@@ -28,8 +28,8 @@ export class SilenceTimer {
   }
 
   /**
-   * Waits until the broker has read its sockets in this turn, because timers run first: after a pause of the process or of its reads, a sign of life may have
-   * arrived in time, and not been read yet.
+   * Reports the client only after the broker has read its sockets in this turn. Timers run first: after a pause of the process or of its reads, a sign of life
+   * may have arrived in time and still be unread.
    */
   #check(): void {
     if (this.#parts.isAwaited()) {

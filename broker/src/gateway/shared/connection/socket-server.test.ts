@@ -90,7 +90,7 @@ it("ends its connections in slices, before the drain is over", async () => {
 });
 
 it.each(["end", "close"])(
-  "accepts a client at the limit once an earlier stream has emitted '%s', even before that connection is ended",
+  "at the limit, accepts a client once the stream of an earlier connection has emitted '%s', even before the broker has ended that connection",
   (event) => {
     const served: Duplex[] = [];
     const create: ConnectionsOptions["create"] = (stream) => {

@@ -26,7 +26,7 @@ interface Submission {
   readonly refuse: (error: unknown) => void;
 }
 
-/** Submits the publishes of one connection in order, each once its group has room and the publish before it has its place in the group's order. */
+/** Submits the publishes of one connection in order. Submits each once its group has room and the earlier publish has its place in the group's order. */
 export class Submitter {
   readonly #options: SubmitterOptions;
   /** The submission that waits for its topics or for room. Nothing else refers to it, so it is freed with its connection. */

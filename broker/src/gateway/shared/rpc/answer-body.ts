@@ -28,8 +28,8 @@ interface Context extends AnswerOptions {
 }
 
 /**
- * Answers a parsed body, a request or a batch (JSON-RPC 2.0, section 6), with the JSON text of the response; with a stream of that text for a batch
- * whose answer is long. Undefined if there is nothing to answer, as for a notification.
+ * Answers a parsed body, which is a request or a batch (JSON-RPC 2.0, section 6). Returns the JSON text of the response, or a stream of that text if the answer
+ * to a batch is long. Returns undefined if there is nothing to answer, as for a notification.
  */
 export async function answerBody(body: unknown, options: AnswerOptions): Promise<string | AnswerStream | undefined> {
   const { endpoint, findHolding, onError } = options;

@@ -4,7 +4,7 @@ import type { RunningMembers } from "./running-members.ts";
 import { Slice, type Slices } from "./slices.ts";
 
 export interface BatchRunOptions<Response> {
-  /** The run replaces each started member by undefined, to free its memory: its parameters may be long, and its answer may take a while. */
+  /** The run replaces each started member by undefined to free its memory: a member may have long parameters, and may take a while. */
   readonly members: unknown[];
   /** Length of the batch, in bytes. */
   readonly bodyBytes: number;
@@ -30,14 +30,14 @@ export class BatchRun<Response> {
   #running = 0;
   /** Number of members for which `answer` returned a promise that has not settled. */
   #promised = 0;
-  /** Called when a member has ended, and when its promise has settled: there may be room. */
+  /** Called when a member has ended, and when its promise has settled: another member may have room. */
   #onEnded = (): void => {};
 
   constructor(options: BatchRunOptions<Response>) {
     this.#options = options;
   }
 
-  /** Once the caller is gone, returns no more than the responses that came since. */
+  /** If the caller leaves meanwhile, returns at most the responses that come after that. */
   async run(): Promise<readonly Response[]> {
     const { signal } = this.#options.caller;
     const free = (): void => this.#free();

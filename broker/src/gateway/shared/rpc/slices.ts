@@ -10,7 +10,10 @@ export class Slices {
   readonly #waiting = new FairQueue<() => void>();
   #isScheduled = false;
 
-  /** Resolves when a batch of the caller may start members, and at once when the caller's connection ends: no budget counts the batch from then on. */
+  /**
+   * Resolves when a batch of the caller may start members. Also resolves at once when the caller's connection ends, because no budget counts the batch from
+   * then on.
+   */
   async next(caller: SlicedCaller): Promise<void> {
     const { signal } = caller;
     if (signal.aborted) return;

@@ -12,7 +12,10 @@ export interface FrameFields {
   readonly body?: Buffer | undefined;
 }
 
-/** The bytes of a frame. Leaves out headers without a name, and those that the version cannot encode, except the one that echoes the client's own text. */
+/**
+ * The bytes of a frame. Leaves out headers without a name, and headers that the version cannot encode. Never leaves out the header that echoes the client's own
+ * text.
+ */
 export function encodeFrame({ command, headers, body = NO_BODY }: FrameFields, version: Version): Buffer {
   // CONNECTED does not escape ("Value Encoding").
   const used = command === "CONNECTED" ? "1.0" : version;

@@ -67,8 +67,8 @@ export class FrameParser {
   }
 
   /**
-   * Passes frames to `take` in order, those that an earlier call left and those that `chunk` completes, until `take` returns false; {@link resume}
-   * continues with the rest. @throws FrameError for bytes that cannot be a frame, and for a frame that is too large.
+   * Passes frames to `take` in order: first the frames that an earlier call left, then those that `chunk` completes. Stops when `take` returns false;
+   * {@link resume} continues with the rest. @throws FrameError for bytes that cannot be a frame, and for a frame that is too large.
    */
   push(chunk: Buffer, take: (frame: ClientFrame) => boolean): void {
     if (chunk.length === 0) return;
