@@ -279,7 +279,7 @@ export class AdminClient {
     try {
       await this.#ask({ method: "DELETE", path: `/roles/${encodeURIComponent(name)}` }, options);
     } catch (error) {
-      // Not refused, because an earlier try may have removed the role and lost its answer. Either way the role is gone.
+      // This is no failure: an earlier try, whose answer was lost, may have removed the role. Either way the role is gone.
       const isGone = error instanceof SteleError && error.code === roleNotExist && !error.wasRefused;
       if (!isGone) throw error;
     }

@@ -1,7 +1,10 @@
 import { AbortScope } from "./lib/abort-scope.ts";
 import { readBody } from "./lib/read-body.ts";
 
-/** Longest valid answer to eth_getBlockByNumber, in bytes: a block with 60,000 transactions, whose hashes it lists. A longer one has no hash. */
+/**
+ * Longest valid answer to eth_getBlockByNumber, in bytes: a block with 60,000 transactions, whose hashes it lists. The client treats a longer answer as one
+ * without a hash.
+ */
 const answerBytesMax = 4 * 1024 * 1024;
 const timeoutMs = 10_000;
 

@@ -45,7 +45,7 @@ const batchBytesMax = 786_432;
 const extensionPrefixDefault = "svc-";
 /** Extension that names the format of the content, without the prefix. */
 const formatName = "format";
-/** The broker's code for a malformed request, and how its message says that the request is too long: no other field of the answer tells that. */
+/** The broker's code for a malformed request, and the part of its message that says that the request is too long. No other field of the answer says so. */
 const parameterInvalid = 200001;
 const tooLong = /body is over \d+ bytes/;
 const encoder = new TextEncoder();

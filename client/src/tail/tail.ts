@@ -22,8 +22,8 @@ export interface SubscribeOptions extends CallOptions {
   /** Where to start: `OFFSET_FIRST`, `OFFSET_LAST`, an eventId, the `place` of an earlier tail, or a time. After the newest event if left out. */
   readonly after?: string | Date | undefined;
   /**
-   * The `place` of an earlier tail, to continue it as if it had reconnected: if a reorg removed the place meanwhile, `onResync` is called, whereas
-   * `after` would fail. Overrides `after`.
+   * The `place` of an earlier tail, to continue as that tail would after a reconnect. If a reorg removed the place meanwhile, `onResync` is called; with
+   * `after`, the tail would fail. Overrides `after`.
    */
   readonly place?: string | undefined;
   /** Only events with these values in their content; see docs/tail.md. */
@@ -52,8 +52,8 @@ const reconnectMsMaxDefault = 30_000;
 const reconnectMsDefault = 1_000;
 
 /**
- * Events of topics, as they come. At most 1 MiB of events, or one longer event, waits in memory for the loop: beyond that, the tail closes its connection, and
- * opens another once the loop has taken the waiting events. Use a tail in one loop at a time; a later loop continues where the earlier one ended.
+ * Events of topics, as they come. At most 1 MiB of events, or one longer event, waits in memory for the loop. Beyond that, the tail closes its connection, and
+ * reconnects once the loop has taken the waiting events. Use a tail in one loop at a time; a later loop continues where the earlier one ended.
  */
 export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
   readonly #transport: HttpTransport;

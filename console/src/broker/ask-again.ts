@@ -1,8 +1,8 @@
 import { SteleError } from "@stele/client";
 
 /**
- * Pauses before the next question, in milliseconds: the first one, the longest one of our own, and the longest one that we accept: a proxy may ask for a day.
- * Our own is short, since a query in a pause does not ask at once when somebody comes back to the tab.
+ * Pauses before the next question, in milliseconds: the first pause, the longest that the console chooses, and the longest that it accepts from a server, since
+ * a proxy may ask for a day. The console's own maximum is short, because a query in a pause does not ask at once when somebody comes back to the tab.
  */
 const againMs = { first: 3000, last: 15_000, askedMax: 300_000 };
 

@@ -7,8 +7,8 @@ type Asked = Pick<
 >;
 
 /**
- * The failure of a query, also while the query asks again. A query without data has no `error` meanwhile: the alert of a view that polls would come and go, and
- * a screen reader would say it with each poll.
+ * The failure of a query, also while the query asks again. React Query clears `error` while a query without data asks again. So the alert of a view that polls
+ * would come and go, and a screen reader would say it with each poll.
  */
 export function useFailure({ error, failureReason, errorUpdateCount, isPending, isPlaceholderData }: Asked): unknown {
   const [last, setLast] = useState<unknown>(null);

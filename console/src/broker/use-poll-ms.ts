@@ -6,8 +6,8 @@ interface PolledQuery {
 }
 
 /**
- * The interval of a poll. False while the broker refuses the key or the call: each call would only add a refusal to the broker's log and audit log. Somebody who
- * comes back to the tab asks again, and so does a change of the actions that the caller may do; a change of its rules alone is not seen.
+ * The interval of a poll. False while the broker refuses the key or the call: each call would only add a refusal to the broker's log and audit log. The query
+ * runs again when somebody comes back to the tab, and when the caller's actions change. The console does not see a change of the caller's rules alone.
  */
 export function usePollMs(ms: number): (query: PolledQuery) => number | false {
   const { isKeyWanted } = useSessionState();

@@ -132,9 +132,9 @@ function keyOf(hasKey: boolean): readonly string[] {
 const controls = /(?!\n)\p{Cc}/gu;
 
 /**
- * Between single quotes, a shell treats only the closing quote specially. But a terminal may take a pasted control character as an editing key, such as one
- * that erases the line with its opening quote, or a tab, which completes the name of a file and closes the quote; the shell would then run the rest of the
- * text. So these characters are written as octal numbers.
+ * Between single quotes, a shell treats only the closing quote specially. But a terminal may take a pasted control character as an editing key. One such key
+ * erases the line with its opening quote; a tab may complete the name of a file, and close the quote. The shell would then run the rest of the text. So these
+ * characters are written as octal numbers.
  */
 function quote(text: string): string {
   if (text.search(controls) < 0) return `'${text.replaceAll("'", "'\\''")}'`;

@@ -15,7 +15,7 @@ export interface BufferBounds {
   readonly charactersMax: number;
 }
 
-/** Dropped events stay in the array until there is more than one of them for this many kept events, so they take little memory. */
+/** For this many kept events, one dropped event may stay in the array. So dropped events take little memory. */
 const spareDivisor = 4;
 
 /** The newest events of a tail, within bounds: a new event displaces the oldest. */

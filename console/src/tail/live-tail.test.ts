@@ -72,7 +72,7 @@ test.each([
   expect(tail.status.name).toBe("paused");
 });
 
-test("ends with a status of its own once the broker asks for a log-in, even if the tail has failed with that", async () => {
+test("ends with a status of its own once the broker asks for a log-in, even if that has already made the tail fail", async () => {
   const refused = { code: 100701, message: "the key is missing" };
   const stele = new Stele({ url: "http://broker.example", fetch: async () => Response.json(refused, { status: 401 }) });
   const failed = new LiveTail(stele, query, { onFrame: queueMicrotask });
@@ -93,7 +93,7 @@ test.each([
   ["an event", toFrame(first), first],
   ["a reorg", toFrame(first) + toResync("@0", "@0.3"), "@0.3"],
 ])(
-  "a tail that was paused after %s continues at its last id, even if a reorg has removed that place meanwhile",
+  "a tail that was paused after %s continues at its last id, even if a reorg has removed that place during the pause",
   async (_, text, id) => {
     const { requests, tail } = tailOf(text, toResync("OFFSET_FIRST") + toFrame(second));
     tail.resume();

@@ -36,7 +36,7 @@ export function isBrokerError(error: unknown, name?: ErrorName): error is Broker
   return name === undefined || error.code === errorCatalogue[name].code;
 }
 
-/** Returns `error` itself if it is a BrokerError, else a new error 200000 whose cause is `error`, but which does not contain the text of `error`. */
+/** Returns `error` itself if it is a BrokerError. Else returns an error 200000 with `error` as its cause, but without the text of `error`. */
 export function toBrokerError(error: unknown): BrokerError {
   return error instanceof BrokerError ? error : new BrokerError("unknown", { cause: error });
 }

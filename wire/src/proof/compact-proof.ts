@@ -101,7 +101,10 @@ export function verifyCompactProof(
   );
 }
 
-/** Number of hashes in the path of a leaf: one per level, except where the leaf or its ancestor is last and has no sibling. -1 if there is no such leaf. */
+/**
+ * Number of hashes in the path of a leaf: one for each level, except levels at which the leaf or its ancestor is the last one and has no sibling. -1 if there
+ * is no such leaf.
+ */
 function pathLength({ index, count }: Pick<CompactProof, "index" | "count">): number {
   if (index >= count) return -1;
   let length = 0;
