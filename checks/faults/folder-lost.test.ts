@@ -56,7 +56,7 @@ describe("a data folder that is moved or deleted while the broker runs", () => {
     ["is stopped at once", "none"],
     ["is stopped at once, also by SIGHUP", "store"],
   ])(
-    "a broker whose folder another one has replaced %s (coordination: %s), says so, and leaves the files of the other as they are",
+    "a broker whose folder another broker has replaced %s (coordination: %s), says so, and does not change the other's files",
     async (how, coordination) => {
       using folder = createTempFolder();
       const [dataDir, away, other] = [join(folder.path, "data"), join(folder.path, "away"), join(folder.path, "other")];

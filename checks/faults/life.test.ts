@@ -114,7 +114,7 @@ describe("a graceful stop", () => {
     expect(broker.stdout()).toContain("broker stopped");
   });
 
-  it("another SIGINT, once it no longer counts as the first one, ends a broker at once that waits for a callback", async () => {
+  it("while a stopping broker waits for a callback, a second SIGINT ends it at once, unless that counts as a copy of the first", async () => {
     const env = { STELE_SHUTDOWN_DEADLINE_MS: "300000", STELE_CALLBACK_TIMEOUT_MS: "300000" };
     await using delivering = await startDelivering(() => {}, env);
     const { broker } = delivering;

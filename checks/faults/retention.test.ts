@@ -69,7 +69,7 @@ function stele(...args: readonly string[]): Promise<{ readonly code: number; rea
   });
 }
 
-/** A data folder of an embedded chain from whose store a broker has dropped old events, and the answers before and after that. */
+/** A data folder with an embedded chain. A broker has dropped old events from its store. `before` and `after` have its answers before and after that. */
 class DroppedFolder implements Disposable {
   readonly #root = createTempFolder();
   readonly backup = join(this.#root.path, "backup");

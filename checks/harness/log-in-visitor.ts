@@ -37,7 +37,7 @@ export class LogInVisitor {
     return answer;
   }
 
-  /** Follows redirects until one leads to an address that begins with `until`, and returns that address. */
+  /** Follows redirects until a redirect leads to an address that begins with `until`. Returns that address. */
   async follow(url: string, until: string): Promise<string> {
     let address = url;
     for (let count = 0; count < redirectsMax; count += 1) {

@@ -9,7 +9,10 @@ const python = chosen ?? "python3";
 export const debianPython = "/usr/bin/python3";
 const isDebianRequired = process.env["CHECKS_DEBIAN_PYTHON"] === "required";
 
-/** Whether to run the tests of the client library that the Python `statement` imports: if `program` can import it, or if a missing library must fail them. */
+/**
+ * Whether to run the tests of the client library that the Python `statement` imports. True if `program` can import it, or if a missing library must fail the
+ * tests.
+ */
 export function canImport(statement: string, program = python): boolean {
   if (program === debianPython ? isDebianRequired : chosen !== undefined) return true;
   try {

@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
 export interface RawExchange {
-  /** Written one by one, each in a later turn of the event loop than the one before it, so that the broker mostly reads them one by one. */
+  /** The pieces to write. Each is written in a later turn of the event loop than the piece before it, so that the broker mostly reads them one by one. */
   readonly pieces: readonly (string | Uint8Array)[];
   /** Half-closes after the last piece. */
   readonly isEnded?: boolean;

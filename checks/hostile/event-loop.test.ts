@@ -22,8 +22,8 @@ const delayMsMax = 250;
 const bodyDelayMsMax = 120;
 
 /**
- * The goal is 50 ms here too. A broker that replaces the pluses in a text blocks its loop for 95 to 130 ms; one that replaces them in bytes, for 10 to 17 ms, or
- * longer if a collection of its large heap falls into the five forms.
+ * The goal is 50 ms here too. A broker that replaces the pluses in a text blocks its loop for 95 to 130 ms. A broker that replaces them in bytes blocks it for
+ * 10 to 17 ms, or longer if its garbage is collected while it reads the five forms.
  */
 const formDelayMsMax = 80;
 

@@ -101,7 +101,7 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     await page.getByRole("dialog", { name: "This broker asks for a key" }).waitFor();
   });
 
-  it("while the broker refuses its key, the console asks for its rights once a minute, and for nothing else even if somebody returns to the page", async () => {
+  it("while the broker refuses its key, the console asks only for its rights, once a minute, even if somebody returns to the page", async () => {
     const page = await browser.open(`${operatorsUrl()}/console/chain`);
     await page.clock.install();
     await page.reload();

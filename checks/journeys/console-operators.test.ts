@@ -163,7 +163,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await page.context().close();
   });
 
-  it("the console says that a skip whose answer was lost may have taken effect, even after Cancel, since another one would skip another event", async () => {
+  it("after a skip whose answer was lost, the console says even after Cancel that it may have taken effect, since a second skip would skip another event", async () => {
     const receiver = await newReceiver((_attempt, response) => response.writeHead(500).end());
     await world.client.open("lost");
     const id = await world.client.subscribe({ topic: "lost", url: receiver.url });

@@ -49,7 +49,7 @@ function commandOf(language: string, what: string): string {
 }
 
 /**
- * Kills the process group of a program when file descriptor 3 closes: when the program exits, when {@link Program.end} is called, or when this
+ * Kills the process group of a program when file descriptor 3 closes. It closes when the program exits, when {@link Program.end} is called, and when this
  * process ends in any way.
  */
 const guard = "(read -r <&3; kill -KILL 0) > /dev/null 2>&1 & exec 3<&-";

@@ -43,7 +43,7 @@ async function measure(context) {
   }
 }
 
-/** Returns, for each kind of subscriber, how long after the end of the command the last event came from any node, in ms; 0 if none came after the command. */
+/** Returns, for each kind of subscriber, the milliseconds from the end of the command to the last event from any node; 0 if no event came after the command. */
 async function measureRound(world, round) {
   const reader = await world.createKey(`reader-${round}`);
   const receivers = [];

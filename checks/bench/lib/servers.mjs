@@ -75,8 +75,8 @@ function startChild({ main, dataDir, settings = {}, nodeFlags = [] }) {
 }
 
 /**
- * Starts a broker with access turned on. In the result, `key` runs `stele key` with the given arguments, `create` runs `stele key create` with the given
- * flags and returns the key, and `findPort` returns the port of another protocol that the settings turn on.
+ * Starts a broker with access turned on. In the result, `key` runs `stele key` with the given arguments. `create` runs `stele key create` with the given flags,
+ * and returns the key. `findPort` returns the port of another protocol that the settings turn on.
  */
 export async function startGuardedBroker({ main, dataDir, access, settings: more = {} }) {
   const settings = { STELE_ACCESS: JSON.stringify(access), STELE_ADMIN_PORT: "0", ...more };

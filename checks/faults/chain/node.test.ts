@@ -20,7 +20,7 @@ const otherContract = "0x4e59b44847b379578588920cA78FbF26c0B4956C";
 
 describe("a chain that stops or changes", () => {
   it.concurrent(
-    "a chain stops and restarts under load, twice later and three times at once, with its state and without its pool: no event is lost or duplicated",
+    "under load, a chain with its state but without its pool restarts twice after a pause and three times at once: no event is lost or duplicated",
     async () => {
       await using scenario = await ChainScenario.start();
       for (const isAtOnce of [false, false, true, true, true]) {
@@ -35,7 +35,7 @@ describe("a chain that stops or changes", () => {
   );
 
   it.concurrent(
-    "a chain is replaced by one with another chain id, then by one with another first block only: the broker does not write to them, and resumes when the former chain is back",
+    "a chain is replaced by one with another chain id, then by one that differs only in its first block: the broker writes to neither, and resumes when the former chain is back",
     async () => {
       await using scenario = await ChainScenario.start();
       for (const args of [["--chain-id", "99"], []]) {

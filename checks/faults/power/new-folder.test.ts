@@ -9,7 +9,7 @@ import { hasStrace, straceTitle } from "../support/power/recorder.ts";
 
 const strace = ["strace", "-D", "-f", "-y", "-e", "trace=mkdir,mkdirat,fsync,fdatasync,exit_group"];
 
-/** Checks in a trace that the parent of each folder was synced after the folder was made, and before the first file in the last folder. */
+/** Checks in a trace that the parent of each folder was synced between the creation of the folder and that of the first file in the last folder. */
 async function expectSynced(trace: string, folders: readonly string[]): Promise<void> {
   const linesOf = (): readonly string[] => readFileSync(trace, "utf8").split("\n");
   await until("strace has written everything", () => linesOf().some((line) => line.includes("+++ exited")));
@@ -43,7 +43,7 @@ it.runIf(hasStrace)(
 );
 
 it.runIf(hasStrace)(
-  `the parent of a data folder that is there is synced too, since a kill may have come before that${straceTitle}`,
+  `the parent of an existing data folder is synced too, since an earlier start may have been killed before that${straceTitle}`,
   async () => {
     using folder = createTempFolder();
     const dataDir = join(folder.path, "data");

@@ -159,7 +159,7 @@ async function topicsOf(client: Client, topics: readonly string[]): Promise<read
   return topics.filter((_, index) => are[index]);
 }
 
-/** Checks that the fault excuses missing events, and that every missing event is in a later block than all events that are left. */
+/** Checks that the fault excuses missing events, and that the missing events are in later blocks than the others. */
 function expectEarlier({ found, missing }: Held, { mayBeEarlier }: Excuses): void {
   const first = Math.min(...blocksOf(missing));
   if (!mayBeEarlier) throw new Wrong(`acknowledged events are missing from block ${first} on: ${missing.length}`);

@@ -33,8 +33,8 @@ const repeatedEventsMax = 200;
 const repeatedMsMax = 2000;
 
 /**
- * Checks that every matching event since the start of the subscription arrived, in order. Two kinds of repeat are allowed: of the last event after a
- * failed attempt, and, after a fault, of events whose acknowledgement the broker may not have written. Returns the number of repeats.
+ * Checks that every matching event since the start of the subscription arrived, in order. Allows two kinds of repeat: the last event after a failed attempt,
+ * and, after a fault, events whose acknowledgement the broker may not have written. Returns the number of repeats.
  */
 export function expectDeliveredInOrder(subscription: WatchedSubscription, history: History): number {
   const expected = history.events.filter(({ topic }) => subscription.matches(topic));

@@ -1,6 +1,6 @@
 import { type CredentialName, credentialNames } from "./access-world.ts";
 
-/** For each credential, the code that refuses the calls that `client` may make; undefined if the broker serves some of these calls. */
+/** For each credential, the error code with which the broker refuses every call that `client` may make; undefined if it serves some of these calls. */
 export const codes: Readonly<Record<CredentialName, number | undefined>> = {
   none: 100_701,
   wrong: 100_701,

@@ -6,7 +6,7 @@ import { waitFor } from "../../lib/wait-for.mjs";
 
 const nodes = 3;
 const callsAtOnce = 32;
-/** Shares count as even while no node's number of subscriptions differs more than this from an even share, in percent of an even share. */
+/** Shares count as even while each node's number of subscriptions differs by at most this many percent from an even share. */
 const unevennessMax = 10;
 
 /** How evenly several nodes share many subscriptions, and how long they take to rebalance after a node dies and after it restarts. */
