@@ -8,8 +8,8 @@ export interface BackoffLimits {
 const exponentMax = 30;
 
 /**
- * Delay before attempt `attempt + 1`, where `attempt` counts failures from 1. Doubles from the minimum, then adds up to as much again as jitter
- * (`fraction` in [0,1)); never exceeds the maximum.
+ * Delay before attempt `attempt + 1`; `attempt` counts failures from 1. The delay begins at the minimum, and doubles with each failure. Jitter (`fraction` in
+ * [0,1)) adds up to as much again. The result never exceeds the maximum.
  */
 export function backoffDelayMs(attempt: number, options: BackoffLimits & { readonly fraction: number }): number {
   const doubled = options.delayMsMin * 2 ** Math.min(Math.max(attempt - 1, 0), exponentMax);

@@ -8,8 +8,8 @@ export interface CancelSignal {
 }
 
 /**
- * A controller and its signal in one small object, for owners that exist by the ten thousand. An AbortController with its signal takes 790 bytes
- * and each listener 120 more; this takes 40, and with two to five listeners 150 more in all. Listeners run once and must not throw.
+ * A controller and its signal in one small object, for owners of which there are tens of thousands. An AbortController with its signal takes 790 bytes and each
+ * listener 120 more; this takes 40, and with two to five listeners 150 more in all. Listeners run once and must not throw.
  */
 export class Cancellation implements CancelSignal {
   #isAborted = false;
@@ -48,5 +48,5 @@ export function allowManyListeners(signal: CancelSignal): void {
   if (signal instanceof EventTarget) setMaxListeners(0, signal);
 }
 
-/** A signal that never aborts. Not an AbortSignal, which compares each new listener with all others: tens of thousands of calls may wait. */
+/** A signal that never aborts. It is no AbortSignal, because that compares each new listener with all others, and tens of thousands of calls may wait. */
 export const unaborted: CancelSignal = new Cancellation();

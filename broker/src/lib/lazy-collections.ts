@@ -1,6 +1,6 @@
 const noEntries: ReadonlyMap<never, never> = new Map<never, never>();
 
-/** A map for owners that exist by the ten thousand, most of which add no entry: an empty Map takes 216 bytes, this takes 32. */
+/** A map for tens of thousands of owners, most of which add no entry: an empty Map takes 216 bytes, this takes 32. */
 export class LazyMap<Key, Value> {
   #map: Map<Key, Value> | undefined;
 

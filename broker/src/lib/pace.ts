@@ -14,7 +14,7 @@ export class Pace {
     this.#meter = new RateMeter(perSecond, clock.monotonic());
   }
 
-  /** Returns undefined if the caller may pass now; else a promise that resolves when the caller may pass, or when `signal` aborts. */
+  /** Returns undefined if the caller may pass now. Else returns a promise that resolves when the caller may pass, or when `signal` aborts. */
   pass(signal: CancelSignal): Promise<void> | undefined {
     if (this.#waiting.size === 0 && this.#meter.waitMs(this.#clock.monotonic()) === 0) {
       this.#meter.take(1);

@@ -1,6 +1,6 @@
 import { allowManyListeners, type CancelSignal } from "./cancellation.ts";
 
-/** Entries that the stack may have beyond twice the number of waiting tasks, before it drops the entries of tasks that do not wait any more. */
+/** When the stack has this many entries more than twice the number of waiting tasks, it drops the entries of tasks that have given up. */
 const stackSpare = 16;
 
 /** With `isNewestFirst`, one in this many hand-overs still goes to the task that has waited longest, so that it does not starve. */
@@ -28,7 +28,7 @@ export class Semaphore {
     this.#isNewestFirst = isNewestFirst;
   }
 
-  /** Returns the result of `task`; undefined, without starting it, if `signal` aborts before its turn. */
+  /** Returns the result of `task`. If `signal` aborts before the task's turn, returns undefined and does not start it. */
   async run<T>(task: () => Promise<T>, signal: CancelSignal): Promise<T | undefined> {
     if (this.#free > 0) this.#free -= 1;
     else if (!(await this.#wait(signal))) return undefined;

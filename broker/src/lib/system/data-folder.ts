@@ -35,10 +35,10 @@ const fileRights: readonly (readonly [name: RegExp, rights: number])[] = [
 ];
 
 /**
- * Creates the folder if it is missing and locks it for this process. SQLite holds a lock of the operating system, which ends with the process, even
- * if that is killed. Logs a warning if another user owns the folder or can open it.
- * @throws DataFolderError if the folder cannot be created, read, written or locked, one of its files cannot be used, one of its databases is a link,
- * or another process uses it.
+ * Creates the folder if it is missing and locks it for this process. The lock is one of the operating system, held through SQLite. It ends with the process,
+ * even if the process is killed. Logs a warning if another user owns the folder or can open it.
+ * @throws DataFolderError if the folder cannot be created, read, written or locked, one of its files cannot be used, one of its databases is a link, or another
+ * process uses it.
  */
 export function openDataFolder(folder: string, logger: Logger = silentLogger): DataFolder {
   const root = resolve(folder);

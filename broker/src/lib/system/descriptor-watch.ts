@@ -72,7 +72,7 @@ function openAndClose(): void {
   closeSync(openSync(devNull, "r"));
 }
 
-/** Whether the probe fails because no descriptor is left. Any other error does not mean that. */
+/** Whether the probe fails because no descriptor is left. Any other error is no shortage. */
 function isShortage(probe: () => void): boolean {
   try {
     probe();

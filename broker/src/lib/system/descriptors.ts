@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 /** Minimum number of open files with which the broker starts: Node opens the files of a program at the same time. Measured: 512 suffice, 400 do not. */
 export const descriptorsMin = 512;
 
-/** Why this process cannot open enough files, and what to do; undefined if it can, or if the system does not tell its limit. */
+/** Says why this process cannot open enough files, and what to do. Undefined if it can, or if the system does not tell the limit. */
 export function findDescriptorProblem(limits = readLimits()): string | undefined {
   const hard = /^Max open files +\S+ +(\d+) /m.exec(limits)?.[1];
   if (hard === undefined || Number(hard) >= descriptorsMin) return undefined;

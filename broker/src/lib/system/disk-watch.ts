@@ -56,7 +56,7 @@ export class DiskWatch {
 
   async #check(): Promise<void> {
     const { folder, warnBytes, logger } = this.#options;
-    // If the system does not tell, only this warning is missing.
+    // If the system does not tell the free space, the node only lacks this warning.
     this.#freeBytes = await this.#probe(folder).catch(() => undefined);
     const wasShort = this.#isShort;
     this.#isShort = this.#freeBytes !== undefined && this.#freeBytes < warnBytes;

@@ -67,8 +67,8 @@ function readIfThere(file: string, logger: Logger): string | undefined {
 }
 
 /**
- * Warns if other users can open the file, but does not refuse it. ssh refuses such a key, but that costs only one login. A broker that does not start
- * fails for everybody, and on some volumes every file has the permissions of the volume.
+ * Warns if other users can open the file, but does not refuse it. ssh refuses such a key, which costs one user one login. A broker that does not start fails
+ * for everybody, and on some volumes every file has the permissions of the volume.
  */
 function warnOfRights(file: string, stats: Stats, logger: Logger): void {
   if (process.platform === "win32" || !stats.isFile() || (stats.mode & othersRights) === 0) return;

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-/** Made once: the memory of a new context for each call would count as used. */
+/** Created once, because a new context for each call would count as used memory. */
 const collect = findCollector();
 
 /** Runs the garbage collector. A WeakRef keeps its target until the end of the turn that has made or read it. */
