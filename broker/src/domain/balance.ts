@@ -50,13 +50,13 @@ export interface PlanLimits {
 const tolerance = 1 / 64;
 
 /**
- * Plans which node owns which callback subscription, within limits. The same view gives the same plan. Repeated plans converge to an empty plan,
- * also while handovers are in progress. Then
+ * Plans which node owns which callback subscription, within limits. The same view gives the same plan. Repeated plans converge to an empty plan, also while
+ * handovers are in progress. Then
  * - the members that deliver a group have equal numbers of its active subscriptions, up to a difference of one, or of a 64th of their targets;
  * - a group that no member delivers is unchanged;
- * - every other subscription has an owner, whatever its state; suspended ones are spread as evenly as possible without moving any;
- * - no node with at most its target has lost a subscription, so the number of moves is minimal. If the subscriptions do not divide evenly, the extra ones
- *   stay where they are, or go to the members with the fewest subscriptions in all.
+ * - every other subscription has an owner, whatever its state; suspended subscriptions are spread as evenly as possible, but none is moved;
+ * - no node with at most its target has lost a subscription, so the number of moves is minimal. If the subscriptions do not divide evenly, the extra ones stay
+ *   where they are, or go to the members with the fewest subscriptions in all.
  */
 export function planBalance(
   view: { readonly nodes: readonly Deliverer[]; readonly counts: readonly SubscriptionCount[] },
@@ -182,7 +182,7 @@ class Room {
       .toSorted(([left], [right]) => compare(left, right));
   }
 
-  /** Takes up to `countMax` places, each from the node that lacks most, and returns how many it took from which node. */
+  /** Takes up to `countMax` places, each from the node that lacks most. Returns how many it took from each node. */
   take(countMax: number): readonly { readonly to: NodeId; readonly count: number }[] {
     const taken = new Tally();
     for (let count = 0; count < countMax; count += 1) {

@@ -61,7 +61,10 @@ export function reserveLetter(letter: DeadLetter, { nodeId, now }: Reservation):
   return { ...letter, attempts: letter.attempts + 1, reason: reservedReason + nodeId, failedAt: now };
 }
 
-/** The other node that may be delivering a dead letter again, unless that node died; undefined for none. Clocks differ: `failedAt` may be in the future. */
+/**
+ * The other node that is delivering a dead letter again, if it has not died meanwhile. Undefined if there is none. Clocks differ: `failedAt` may be in the
+ * future.
+ */
 export function findReservingNode({ reason, failedAt }: DeadLetter, { nodeId, now }: Reservation): string | undefined {
   if (!reason.startsWith(reservedReason) || Math.abs(now - failedAt) >= reservedMsMax) return undefined;
   const node = reason.slice(reservedReason.length);

@@ -15,7 +15,7 @@ export const batchMsMax = 60_000;
 export const failureRules = ["suspend", "skip"] as const;
 /** Maximum number of failed attempts before an event is skipped. */
 export const skipAfterMax = 100;
-/** Failed attempts before an event is skipped, unless the call names a number: 9 to 14 minutes with the default pauses. */
+/** Default number of failed attempts before an event is skipped. With the default pauses they take 9 to 14 minutes. */
 const skipAfterDefault = 10;
 
 /** How a subscription differs from the default delivery: one event in each request, in the form `interface`, one request at a time, no event skipped. */

@@ -33,8 +33,8 @@ export function isOutsideStream({ isRetained, share }: Pick<InFlight, "isRetaine
 }
 
 /**
- * The events that a peer has not acknowledged, in the order in which they were given. The peer may acknowledge in any order. Events of the
- * session's stream ascend by position, and the lowest one bounds the cursor. Events outside the stream do not: the session stores their positions.
+ * The events that a peer has not acknowledged, in the order in which they were given. The peer may acknowledge in any order. Events of the session's stream
+ * ascend by position, and the lowest one bounds the cursor. Events outside the stream may have any position, and the session stores their positions.
  */
 export class DeliveryWindow {
   readonly #entries = new LazyMap<Ticket, InFlight>();
@@ -116,8 +116,8 @@ export class DeliveryWindow {
   }
 
   /**
-   * Removes the events of the stream after `to`, and the events outside it after `outsideTo`: a reorg removed them from the chain. Keeps a ticket of QoS 2 as
-   * `received`, because the peer may remember the ticket until its release, and would take a new event with that ticket for a repeat.
+   * Removes events that a reorg removed from the chain: the events of the stream after `to`, and the events outside the stream after `outsideTo`. Keeps a
+   * ticket of QoS 2 as `received`, because the peer may remember the ticket until its release, and would take a new event with that ticket for a repeat.
    */
   rollBack(to: Position, outsideTo = to): void {
     for (const entry of this.#entries.values()) {

@@ -1,6 +1,6 @@
 import type { Position } from "./position.ts";
 
-/** How an event ended: the receiver accepted it, the subscription may not read it (`passed`), or it was skipped because its attempts failed. */
+/** How an event ended. `accepted`: the receiver accepted it. `passed`: the subscription may not read it. `skipped`: its attempts failed. */
 export type EventEnd = "accepted" | "passed" | "skipped";
 
 /** An event of a window. */

@@ -28,7 +28,7 @@ function matchesNothing(filter: TopicFilter): boolean {
   return filter.endsWith("/");
 }
 
-/** Most filters of a question about rights are topics, and `matchesFilter` takes a third of the time of a comparison of two patterns. */
+/** Most filters in a check of rights are topics. `matchesFilter` takes a third of the time of a comparison of two patterns. */
 function isTopic(filter: TopicFilter): filter is TopicFilter & TopicName {
   return !isPattern(filter);
 }

@@ -62,7 +62,7 @@ export interface Subscription {
   readonly filter: TopicFilter;
   readonly delivery: Delivery;
   readonly state: SubscriptionState;
-  /** The stored state of a `locked` subscription that is not active: the subscription keeps it when its secret is available again. */
+  /** For a `locked` subscription whose stored state is not active: the stored state. The subscription has that state again once its secret is available. */
   readonly heldState?: "paused" | "suspended" | undefined;
   /** Every matching event up to this position is acknowledged or skipped. */
   readonly cursor: Position;

@@ -18,7 +18,7 @@ export function withTraceParent(extensions: Extensions, text: string | undefined
   return [...extensions, [key, text]];
 }
 
-/** The trace that an event is part of; undefined if it has none or an invalid one: its publisher may have written anything. */
+/** The trace that an event is part of. Undefined if it has no trace, or an invalid one: a publisher may write anything. */
 export function findTraceParent(extensions: Extensions, prefix: string): string | undefined {
   const value = extensions.find(([name]) => name === prefix + traceParentKey)?.[1];
   return value !== undefined && isTraceParent(value) ? value : undefined;

@@ -35,9 +35,9 @@ export interface StoredRoles {
 /**
  * The keys of clients, and roles, which every node and the command line share.
  *
- * Guarantees: each change is one transaction, and durable when its call returns. It gets the next revision of its table, so that a reader of all changes
- * up to a revision misses no later change. A call that returns false takes no revision, nor does the removal of ended keys.
- * Reads leave out a key with a damaged row; a role with a damaged row has undefined rules.
+ * Guarantees: each change is one transaction, and durable when its call returns. Each change gets the next revision of its table: a reader that has all changes
+ * up to a revision misses no later change. A call that returns false takes no revision, nor does the removal of ended keys. Reads leave out a key with a
+ * damaged row; a role with a damaged row has undefined rules.
  */
 export interface ApiKeys {
   start(): Promise<void>;
@@ -63,7 +63,7 @@ export interface ApiKeys {
   deleteRole(name: string): Promise<boolean>;
   /**
    * All roles; undefined if nothing changed after a revision. Rejects if the table has not reached the revision. If somebody replaced the table by another one
-   * that has reached it, returns all roles too, so that the reader misses no change.
+   * that has reached the revision, also returns all roles, so that the reader misses no change.
    */
   readRoles(afterRevision: number): Promise<StoredRoles | undefined>;
 }

@@ -1,10 +1,10 @@
 import type { Address, Hash } from "../domain/topic.ts";
 
-/** The event to prove: a batch by its topic's contract and first sequence, and the event's index in the batch. */
+/** Where the event to prove is. The topic's contract and the first sequence name its batch; `index` is its place in the batch. */
 export interface ProofPlace {
   readonly address: Address;
   readonly blockNumber: number;
-  /** The hash of that block; if left out, the ledger may prove a block that a reorg has removed a few seconds ago. */
+  /** The hash of that block. If left out, the proof may be for a block that a reorg removed a few seconds ago. */
   readonly blockHash?: Hash | undefined;
   readonly firstSequence: number;
   /** Index of the event in the batch, from 0. */

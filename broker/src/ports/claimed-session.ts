@@ -23,10 +23,10 @@ export function keyOfClaim(key: string): string {
 }
 
 /**
- * When a claim takes a session, the former connection's will may be due. This returns the row that keeps the will, so that no failure loses it: an expired
- * session that the claim's owner has taken. The row's key depends only on the session's name, so a client that connects again and again leaves one row at most.
- * Returns undefined if no will is due: there is none, or the session continues and the will's delay has not passed ([MQTT-3.1.3-9]), or `former` is the claim's
- * own session, which an earlier try with a lost answer began. `time` is the session time.
+ * When a claim takes a session, the former connection's will may be due. This returns a row that keeps the will, so that no failure loses it. The row is an
+ * expired session that the claim's owner has taken. The row's key depends only on the session's name, so a client that connects again and again leaves one row
+ * at most. Returns undefined if no will is due: there is no will; or the session continues, and the will's delay has not passed ([MQTT-3.1.3-9]); or an earlier
+ * try of this claim, whose answer was lost, began `former`. `time` is the session time.
  */
 export function toDueWill(
   claim: SessionClaim,

@@ -22,8 +22,8 @@ export interface OwnedSubscription extends SubscriptionKey {
 }
 
 /**
- * Result of a claim. `asked`: claim again later. Either a live node owns the subscription and hands it over when it sees the request, or the
- * subscription has no owner but another transaction has locked it for longer than a claim waits.
+ * Result of a claim. `asked`: claim again later. Either a live node owns the subscription, and hands it over when it sees the request. Or the subscription has
+ * no owner, but another transaction has locked it for longer than a claim waits.
  */
 export type Claim =
   | { readonly status: "owned"; readonly subscription: Subscription }
@@ -135,8 +135,8 @@ export interface Coordinator {
   /** The active subscriptions that a node owns, by id. */
   listOwned(nodeId: NodeId): Promise<readonly OwnedSubscription[]>;
   /**
-   * Makes the node the owner of a subscription under a new epoch, if no live member owns it or if it is suspended (then nobody delivers it). Otherwise
-   * requests it from its owner, unless another live member has already requested it. Changes nothing if the node is the owner.
+   * Makes the node the owner of a subscription under a new epoch, if no live member owns the subscription, or if it is suspended (nobody delivers a suspended
+   * one). Otherwise requests it from its owner, unless another live member has already requested it. Changes nothing if the node is the owner.
    */
   claim(id: SubscriptionId, nodeId: NodeId): Promise<Claim>;
   /**
@@ -146,10 +146,10 @@ export interface Coordinator {
   /** Like handOver, for a node that stops: subscriptions without a request become free under a new epoch, so that others can take them at once. */
   release(keys: readonly SubscriptionKey[]): Promise<void>;
   /**
-   * Removes expired members and notifies the others. Assigns every callback subscription without a live owner, in any state, to a member that can
-   * deliver its group, at most {@link giftsMax}. Requests subscriptions from members above their target, at most {@link movesMax}. See
-   * planBalance for the targets. Does nothing while another node balances, or for a node that is not a live member. After a call that found nothing to
-   * do, the next few calls may return without reading the subscriptions, as long as members and groups stay the same.
+   * Removes expired members and notifies the others. Assigns every callback subscription without a live owner, in any state, to a member that can deliver its
+   * group, at most {@link giftsMax}. Requests subscriptions from members above their target, at most {@link movesMax}. See planBalance for the targets. Does
+   * nothing while another node balances, or for a node that is not a live member. If a call found nothing to do, and members and groups stay the same, the next
+   * few calls may return without reading the subscriptions.
    */
   balance(nodeId: NodeId): Promise<Balanced>;
 

@@ -18,7 +18,7 @@ export interface DeadLetterPage {
 export interface DeadLetters {
   /** In ascending position. */
   list(id: SubscriptionId, page: DeadLetterPage): Promise<readonly DeadLetter[]>;
-  /** In ascending position: more than one if the subscription gets two topics whose events have the same eventId. */
+  /** In ascending position. Returns several if the subscription gets two topics whose events have the same eventId. */
   find(id: SubscriptionId, eventId: EventId): Promise<readonly DeadLetter[]>;
   count(id: SubscriptionId): Promise<number>;
   /** Removes the dead letters that have not changed since they were read; returns how many. */

@@ -80,8 +80,8 @@ export interface AppendOptions {
    */
   readonly mayStart?: (() => boolean) | undefined;
   /**
-   * Whether the chain commits all batches or none: if it would reject one, `append` throws 200202. Has no effect in an append that opens topics: then the
-   * registry decides about each batch by itself.
+   * If true, the chain commits all batches or none: if it would reject one, `append` throws 200202. Has no effect on an append that opens topics, because the
+   * registry then decides about each batch separately.
    */
   readonly isAtomic?: boolean | undefined;
   /** Called when the chain has accepted the transaction, or refused it for a reason other than its size. May be called repeatedly, or never. */
@@ -173,7 +173,7 @@ export interface LedgerView {
   readonly headBlock: number | undefined;
   /** Warnings for the operator while the chain answers. */
   readonly warning?: string | undefined;
-  /** Why transactions of this node are not committed, although the chain answers; undefined while they are, as far as known. */
+  /** Why the chain does not commit this node's transactions although it answers. Undefined while it commits them, as far as known. */
   readonly transactionFailure?: string | undefined;
   /** Facts for the operator after the start: chain id, addresses. */
   readonly facts: Readonly<Record<string, string | number>>;
@@ -247,8 +247,8 @@ export interface Ledger {
    */
   readCommitted(places: readonly BatchPlace[], signal: AbortSignal): Promise<readonly CommittedBatch[]>;
   /**
-   * Waits until no transaction that `sender` (this ledger's account if undefined) sent before the call can still be included. Returns a block number
-   * that is not below any block with such a transaction; undefined if `signal` aborts first, or the outcome stays unknown. After a reorg, a removed
+   * Waits until the chain can include no further transaction that `sender` (this ledger's account if undefined) sent before the call. Returns the number of a
+   * block at or after every block with such a transaction. Undefined if `signal` aborts first, or if the outcome stays unknown. After a reorg, a removed
    * transaction may be included again. @throws 200205.
    */
   settled(sender: Address | undefined, signal: AbortSignal): Promise<number | undefined>;

@@ -16,7 +16,7 @@ export interface PublishKeyRow extends PublishKey {
   /** Random; an extension of the event carries it, so that a repeat finds the event in the topic. */
   readonly token: string;
   readonly topic: TopicName;
-  /** The end of the index when the key was recorded: the event comes after it, unless a reorg removed blocks since. */
+  /** The end of the index when the key was recorded. The event comes after this position, unless a reorg has removed blocks since. */
   readonly after: Position;
   /** See publishDigest in wire. */
   readonly digest: string;
@@ -74,7 +74,7 @@ export type TakenKey = PublishKeyRow | DamagedKeyRow | FencedKey;
  */
 export interface PublishKeys {
   /**
-   * Records each row whose key is free, or held by a row that it may replace, and whose fence holds until the end of the transaction. For each other row,
+   * Records each row whose fence holds until the end of the transaction, and whose key is free or held by a row that it may replace. For each other row,
    * returns the stored row that holds the key, or a {@link FencedKey}, in any order. A stored row with the same token counts as recorded. Give each key once.
    */
   recordPublishKeys(rows: readonly KeyClaim[]): Promise<readonly TakenKey[]>;

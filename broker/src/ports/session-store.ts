@@ -172,8 +172,8 @@ export interface SessionStore {
   claimSession(claim: SessionClaim): Promise<SessionClaimed>;
   findSession(id: SessionId): Promise<SessionWithFilters | undefined>;
   /**
-   * Writes the rows, except those of sessions that do not exist with the given epoch, and returns the identifiers of these sessions. Without `isDurable`, a
-   * power cut may lose the write, but the end of the process does not.
+   * Writes each row whose session exists with the given epoch. Returns the identifiers of the other sessions. Without `isDurable`, a power cut may lose the
+   * write, but the end of the process does not.
    */
   saveSessions(rows: readonly SessionState[], options: { readonly isDurable: boolean }): Promise<readonly SessionId[]>;
   /** `refused`: there is no session with that epoch. */
@@ -184,8 +184,8 @@ export interface SessionStore {
    */
   detachSession(key: SessionKey, end: Omit<StoredConnectionEnd, "principal">): Promise<boolean>;
   /**
-   * Takes a session without a connection whose will or end is due, under a new epoch, so that only one node handles it. Returns undefined if there is no
-   * session with that epoch, or if it has a connection.
+   * Takes a session that has no connection, and whose will or end is due. The session gets a new epoch, so that only one node handles it. Returns undefined if
+   * there is no session with that epoch, or if it has a connection.
    */
   takeDueSession(key: SessionKey, owner: NodeId | undefined): Promise<StoredSession | undefined>;
   /** Marks the will as published: from then on only the session's end can be due. Returns false if there is no session with that epoch. */
@@ -193,8 +193,8 @@ export interface SessionStore {
   /** Returns false if there is no session with that epoch. */
   removeSession(key: SessionKey): Promise<boolean>;
   /**
-   * Detaches the sessions whose connection was lost: their owner is no longer a member, or the only process of the store was killed. If they are many, in
-   * several transactions.
+   * Detaches the sessions whose connection was lost: their owner is no longer a member, or the only process of the store was killed. Uses several transactions
+   * if there are many.
    */
   detachLost(groupId: GroupId): Promise<void>;
   /** The group's session time, in milliseconds; see {@link StoredSession}. */

@@ -52,8 +52,8 @@ export interface ShareStore {
    */
   findShare(groupId: GroupId, filter: TopicFilter): Promise<StoredShare | undefined>;
   /**
-   * For each share, the position up to which every event was acknowledged or skipped; the share's cursor if the row of its oldest unacknowledged event
-   * is damaged. Leaves out shares without members, and damaged rows of shares.
+   * For each share, the position up to which every event was acknowledged or skipped. If the row of the oldest unacknowledged event is damaged, the share's
+   * cursor instead. Leaves out shares without members, and damaged rows of shares.
    */
   findShareCursors(groupId: GroupId, filters: readonly TopicFilter[]): Promise<ReadonlyMap<TopicFilter, Position>>;
   /** The first events after `after` that were not acknowledged by members whose connection has ended, in ascending order. */
@@ -65,6 +65,6 @@ export interface ShareStore {
    * member has another epoch; nothing has changed.
    */
   takeShared(take: ShareTake): Promise<"taken" | "refused" | "member-refused">;
-  /** Undoes a take whose outcome is unknown, under the next epoch, even if the session of a member has a new epoch since. */
+  /** Undoes a take whose outcome is unknown. The share gets the next epoch. A new epoch of a member's session does not prevent this. */
   returnShared(take: Pick<ShareTake, "id" | "gifts">): Promise<void>;
 }

@@ -128,7 +128,7 @@ function testQuotas(store: () => Store): void {
     expect(await store().countSubscriptions()).toBe(10);
   });
 
-  it("counts each callback host once against its quota, even when an update changes a url", async () => {
+  it("counts each callback host once against the quota of hosts, even when an update changes a url", async () => {
     const quota: StoredQuota = { of: "tenant", name: "acme", what: "callbackHosts", max: 2 };
     const refused = { status: "over-quota", quota };
     const insert = (number: number, url: string) =>

@@ -34,7 +34,7 @@ export interface SkippedEntry {
   readonly reason: string;
   /** The topic contract. */
   readonly address: Address;
-  /** The account that wrote the entry; undefined for a closing or reopening, which names no account, and for entries that earlier versions stored. */
+  /** The account that wrote the entry. Undefined for a closing or reopening, because its log names no account, and for entries that earlier versions stored. */
   readonly sender?: Address | undefined;
   readonly blockNumber: number;
   readonly transactionHash: Hash;
@@ -75,7 +75,7 @@ export interface IndexedBlock {
   /** Topics closed (true) or reopened (false), in order. */
   readonly closed: readonly { readonly name: TopicName; readonly closed: boolean }[];
   readonly batches: readonly EventBatch[];
-  /** Sequences of malformed batches, and of batches without room in the block: the topic's sequence moves past them without stored events. */
+  /** Sequences of malformed batches, and of batches without room in the block. The topic's sequence moves past them, and the index has no events for them. */
   readonly skippedSequences: readonly {
     readonly name: TopicName;
     readonly firstSequence: number;
@@ -128,7 +128,7 @@ export const skippedEntriesMax = 10_000;
 export interface TopicQuery {
   readonly offset: number;
   readonly limit: number;
-  /** Ranges of names that do not overlap: lists and counts only topics whose name is in one of them; undefined for every topic. */
+  /** Ranges of names that do not overlap. If given, the query lists and counts only topics whose name is in one of them. */
   readonly ranges?: readonly NameRange[] | undefined;
 }
 
@@ -138,7 +138,7 @@ export interface TopicPage {
   readonly topics: readonly Topic[];
 }
 
-/** What to read: batches with an event after `after` and up to `upTo`, both positions, of one topic or of all. */
+/** Which batches to read: those of one topic or of all that have an event after `after` and up to `upTo`. Both are positions. */
 export interface BatchRange {
   readonly after: Position;
   readonly upTo: Position;
@@ -329,15 +329,15 @@ export interface Store extends PublishKeys {
    */
   repairBatches(groupId: GroupId, block: IndexedBlock): Promise<readonly EventBatch[]>;
   /**
-   * Drops the store's copy of the events of each batch that is still stored as given. Reads then return the batch with `dropped` and empty `events`;
-   * everything else stays, also what the batch counts for `bytesMax`. Returns the batches whose copy this call dropped.
+   * Drops the store's copy of the events of each batch that is still stored as given. Reads then return the batch with `dropped` and empty `events`. Everything
+   * else stays, including the bytes that the batch counts for `bytesMax`. Returns the batches whose copy this call dropped.
    */
   dropEvents(groupId: GroupId, batches: readonly EventBatch[]): Promise<readonly EventBatch[]>;
   /** Topics that have a retained event. A rollback restores earlier retained events. */
   listRetained(groupId: GroupId, page: RetainedPage): Promise<readonly RetainedEvent[]>;
   /** Number of a topic's events after a position. */
   countEventsAfter(groupId: GroupId, topic: TopicName, after: Position): Promise<number>;
-  /** The events after many places, with one read of the index: for each place, in order, the count and the first event. */
+  /** For each place, in order, the number of events after it and the first of them. Reads the index once for all places. */
   countEventsAfterEach(groupId: GroupId, places: readonly TopicPosition[]): Promise<readonly PendingEvents[]>;
   /** Counts events of all topics, by topic, without reading them. */
   countRange(groupId: GroupId, range: PositionRange): Promise<RangeCounts>;
@@ -391,7 +391,7 @@ export interface Store extends PublishKeys {
   /** Returns false if there is no subscription with that epoch. */
   deleteSubscription(key: SubscriptionKey): Promise<boolean>;
   /**
-   * Moves cursors, only forward; stores the failures of the event after each cursor; writes the dead letters of skipped events that a cursor passes.
+   * Moves cursors forward, never back. Stores the failures of the event after each cursor. Writes the dead letters of skipped events that a cursor passes.
    * Returns the subscriptions that do not exist with the given epoch. Give each subscription once.
    */
   saveProgress(rows: readonly Progress[]): Promise<readonly SubscriptionId[]>;
