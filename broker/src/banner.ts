@@ -28,7 +28,7 @@ const signing = {
   noble: "noble (JavaScript), since the native addon secp256k1 did not load: a tenth of its speed",
 } as const;
 
-/** The text that the broker prints once it listens: its addresses, and which groups are not up yet and why. */
+/** The text that the broker prints once it listens. Names its addresses, and the groups that are not up yet, with the reasons. */
 export function toBanner({ url, listeners, dataDir, groups }: Started, config: Config): string {
   const operators = listeners.find(({ name }) => name === operatorsListener)?.address;
   const admin = operators ?? (servesOperators(config) ? url : undefined);

@@ -31,8 +31,8 @@ export async function startAuditLog({ auditLog }: Config, parts: AuditParts): Pr
 }
 
 /**
- * Appends to the audit log what a command has done. Returns text for the command's standard error: the line itself if `auditLog` is `stdout`, the reason if
- * the line could not be written, else "".
+ * Appends to the audit log what a command has done. Returns text for the command's standard error. If `auditLog` is `stdout`, that is the line itself; if the
+ * line could not be written, the reason; else "".
  */
 export function auditCommand(
   { auditLog }: Pick<Config, "auditLog">,

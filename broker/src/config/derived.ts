@@ -66,7 +66,7 @@ interface TransactionSize {
   readonly bytes: number;
 }
 
-/** Default maximum size of one transaction: public nodes refuse long ones, and every broker can read a batch of 1 MiB. */
+/** Default maximum size of one transaction on the embedded chain. Every broker can read a batch of 1 MiB. */
 const embeddedTransaction: TransactionSize = { events: 4096, bytes: 1_000_000 };
 const externalTransaction: TransactionSize = { events: 1000, bytes: 120_000 };
 

@@ -108,7 +108,7 @@ function variablesReferredTo(table: SettingsTable, given: ReadonlyMap<string, Gi
   return Object.entries(table).flatMap(([name, { variablesOf }]) => variablesOf?.(given.get(name)?.value) ?? []);
 }
 
-/** Whether the value that wins, of a setting that can refer to variables, is still a text because it is not JSON. It is then reported as a problem. */
+/** For settings that can refer to variables: whether the winning value of one is still a text, because it is not JSON. That is reported as a problem. */
 function hasUnreadValue(table: SettingsTable, given: ReadonlyMap<string, GivenValue>): boolean {
   return Object.entries(table).some(
     ([name, { variablesOf }]) => variablesOf !== undefined && typeof given.get(name)?.value === "string",

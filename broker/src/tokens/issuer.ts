@@ -21,8 +21,8 @@ const waitingMax = 200;
 /** How long a read may take, in milliseconds, before it counts as failed. A fetch ends earlier, but nothing ends a read of a disk that hangs. */
 const readMsMax = 10_000;
 /**
- * How long after a set without a usable key another read must show the same, so that the broker believes it: an issuer that restarts may publish an empty set
- * for a moment. Less than `retryMs`, so that the next regular read can confirm it.
+ * The broker believes that an issuer has no usable key only if a second read, at least this many milliseconds later, shows the same: an issuer that restarts
+ * may publish an empty set for a moment. Less than `retryMs`, so that the next regular read can confirm it.
  */
 const confirmedMs = 4_000;
 /** How long the broker trusts the known keys while it cannot read them again. */
@@ -212,7 +212,7 @@ export class Issuer {
     }
   }
 
-  /** @throws Error if a set has no usable key, unless an earlier read has shown the same, and none a usable key since. */
+  /** @throws Error if a set has no usable key, unless an earlier read showed the same, and no read since then showed a usable key. */
   #confirm(keys: readonly IssuerKey[], startedAt: number): void {
     if (keys.length > 0) this.#emptyAt = undefined;
     else this.#emptyAt ??= this.#parts.clock.monotonic();

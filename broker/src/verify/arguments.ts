@@ -154,7 +154,7 @@ function toTopicArguments(values: Values, words: readonly string[], common: Comm
   return { kind: "topic", ...common, topic: parseTopic(values.get("--topic") ?? ""), from, to, fromBlock };
 }
 
-/** Refuses arguments that need a node: each registry is remembered for a chain, and only a node says which chain it is. */
+/** Refuses arguments that need a node. The command remembers each registry for a chain, and only a node says which chain that is. */
 function refuseWithoutNode({ registry, remember }: CommonArguments): void {
   if (registry === undefined)
     throw new Unverifiable("--block-hash needs --registry: with --block-hash no node is asked which chain it is");

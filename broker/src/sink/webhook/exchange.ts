@@ -33,7 +33,7 @@ const partsMax = 1024;
 
 const noBytes = Buffer.alloc(0);
 
-/** One request and its result. It ends once: with the answer, at a read limit, by an error, by `cancel`, or unsent because `mayStart` withholds it. */
+/** One request and its result. It ends once: with the answer, at a read limit, by an error, by `cancel`, or unsent because `mayStart` returned false. */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly end: Promise<ExchangeEnd>;
   readonly #options: ExchangeOptions;
