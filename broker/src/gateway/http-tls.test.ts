@@ -135,7 +135,7 @@ it("reloads its certificate every minute, and keeps open connections", async () 
   createCertificate(files, "first");
 });
 
-it("warns once of a certificate that expires while it is in use, and of each expired one that replaces it", async () => {
+it("warns once when the certificate in use expires, and once for each expired certificate that replaces it", async () => {
   vi.useFakeTimers({ toFake: ["Date"] });
   await using served = await serveTls();
   const warned = () => served.warnings.map(({ message }) => message);

@@ -21,8 +21,8 @@ export interface CallerRuleOptions {
 }
 
 /**
- * Decides which requests the broker serves at all. It refuses pages of other origins: without authentication everybody who reaches the port may call, and a
- * user's browser may reach ports that the author of a web page cannot. Browsers report the page in `Sec-Fetch-Site` and `Origin`, which no page can change.
+ * Decides which requests the broker serves at all. It refuses pages of other origins. Without authentication, everybody who reaches the port may call; and a
+ * user's browser reaches ports that the author of a web page cannot reach. Browsers report the page in `Sec-Fetch-Site` and `Origin`, which no page can change.
  * Other clients send neither.
  */
 export class CallerRule {

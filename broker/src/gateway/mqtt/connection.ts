@@ -232,7 +232,7 @@ export class Connection {
     });
   }
 
-  /** Stops the timers, and drops that of CONNECT, since it would stay in memory as long as the connection. */
+  /** Stops the timers. Drops the CONNECT timer, which would otherwise stay in memory as long as the connection. */
   #stopWatch(): void {
     clearTimeout(this.#connectTimeout);
     this.#connectTimeout = undefined;

@@ -11,7 +11,7 @@ interface Encoding {
   readonly identifierAt: number | undefined;
 }
 
-/** The packets of one event by {@link variantOf}; undefined if they depend on more than version and QoS. */
+/** The packets of one event, by {@link variantOf}. Undefined if the packets depend on more than version and QoS. */
 type Variants = Map<number, Encoding> | undefined;
 
 interface Packet {
@@ -36,7 +36,7 @@ export class Encodings {
     this.#bytesMax = bytesMax;
   }
 
-  /** The packet of a delivery, which the caller must not change; undefined if clients get different packets, or if the client must not get the event. */
+  /** The packet of a delivery. The caller must not change it. Undefined if clients get different packets, or if the client must not get the event. */
   encode(delivery: Delivery, { version, toFields }: Packet): Buffer | undefined {
     const { event, qos, ticket } = delivery;
     if (!isFirstAndPlain(delivery)) return undefined;

@@ -159,7 +159,7 @@ function toUserProperties(extensions: Extensions, prefix: string): UserProperty[
 /** Longest message expiry, in seconds. */
 const expirySecondsMax = 2 ** 32 - 1;
 
-/** Seconds until a time in milliseconds, which any producer may have written; undefined if it is not a time. */
+/** Seconds until a time in milliseconds. Undefined if the text, which any producer may have written, is not such a time. */
 function secondsLeft(expiresAt: string | undefined, now: number): number | undefined {
   if (expiresAt === undefined || !/^\d{1,15}$/.test(expiresAt)) return undefined;
   return Math.min(Math.ceil((Number(expiresAt) - now) / 1000), expirySecondsMax);

@@ -12,7 +12,7 @@ import { type Answer, Inbound } from "./inbound.ts";
 const runs = Math.ceil(25 * Number(process.env["CHECKS_ROUNDS"] ?? "0.5"));
 const nodesMax = 3;
 const windowMax = 6;
-/** Time, in milliseconds, in which the other nodes notice that a node is gone. */
+/** Time, in milliseconds, within which the other nodes notice that a node is gone. */
 const goneMs = 40_000;
 
 const node = fc.nat(nodesMax - 1);
@@ -37,7 +37,7 @@ interface Message {
   isReceived: boolean;
 }
 
-/** A client that publishes with QoS 2, several messages at a time, and sends what is unanswered again, in order, over each new connection. */
+/** A client that publishes with QoS 2, several messages at a time. Over each new connection it repeats its unanswered messages in order. */
 class Publisher {
   readonly #cluster: TestCluster;
   /** The exchanges that have not ended, by packet identifier, in order. */

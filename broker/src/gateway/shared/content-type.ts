@@ -15,7 +15,7 @@ const plainTypes = new Map<string | undefined, ContentType>([
   ["application/x-www-form-urlencoded", { mediaType: "application/x-www-form-urlencoded", isUtf8: true }],
 ]);
 
-/** No white space at its end: with two places for the same space, a header of 30,000 spaces would take a second. */
+/** The pattern must not match white space at its end: the same space could then match in two places, and a header of 30,000 spaces would take a second. */
 const charsetPattern = /^charset\s*=\s*"?([^"\s]*)"?$/;
 
 export function parseContentType(header: string | undefined): ContentType {

@@ -1,7 +1,7 @@
 import { tenantOf } from "../../domain/quota.ts";
 import { type Caller, ownerOf } from "../../engine/access/caller.ts";
 
-/** Whoever calls over one connection by one protocol, compared by identity. Its waiting calls form one queue. */
+/** A caller on one connection, by one protocol. The queue compares callers by identity; the waiting calls of each form one queue. */
 export type QueuedCaller = Pick<Caller, "principal">;
 
 /** Either calls, or queues by tenant, principal or caller, in the order of their next turns. */

@@ -43,14 +43,14 @@ export class OperationRunner {
     receiver: new Turns(receiverOrdersRunningMax),
   };
 
-  /** @throws BrokerError of the operation; 200300 without running it if its turn did not come in time, or if nobody waits any more. */
+  /** @throws BrokerError of the operation; 200300 if its turn did not come in time, or if nobody waits any more. With 200300, the operation did not run. */
   async run<Name extends NonPublishOperation>(name: Name, call: OperationCall): Promise<OperationResult<Name>> {
     const expense = expenses[name];
     const task = (): Promise<OperationResult<Name>> => operationHandlers[name](call, call.reader);
     return expense === undefined ? task() : this.runInTurn(expense, call, task);
   }
 
-  /** Runs a task when its turn comes. @throws BrokerError 200300 without running the task if the turn did not come in time, or if nobody waits any more. */
+  /** Runs a task when its turn comes. @throws BrokerError 200300 if the turn did not come in time, or if nobody waits any more. The task then did not run. */
   async runInTurn<Result>(expense: Expense, call: Waiting, task: () => Promise<Result>): Promise<Result> {
     const { caller, isWaiting = () => true } = call;
     const entered = this.#turns[expense].enter(caller);

@@ -6,8 +6,8 @@ import { leaveNode } from "./leave-node.ts";
 export const jsonType = "application/json; charset=utf-8";
 
 /**
- * Answers a BrokerException under the reply's HTTP status, which is 200 unless set. `stele-error-retry` says whether the same call can succeed
- * later, `Retry-After` (RFC 9110, section 10.2.3) says when, if that is known.
+ * Answers a BrokerException under the reply's HTTP status, which is 200 unless set. `stele-error-retry` says whether the same call can succeed later. If it is
+ * known when, `Retry-After` (RFC 9110, section 10.2.3) says so.
  */
 export function sendFailure(
   reply: FastifyReply,

@@ -240,7 +240,7 @@ export class Connection {
     this.#answer({ command: "ERROR", headers, body }, failure.code);
   }
 
-  /** Ends a connection whose client has closed its side, once the frames that it sent are answered. */
+  /** When a client has closed its side, answers the frames that it sent, and then ends the connection. */
   #leave(): void {
     if (this.#opened === undefined) this.#close();
     else this.#opened.dialogue.leave();

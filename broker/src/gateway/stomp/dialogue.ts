@@ -191,7 +191,9 @@ export class Dialogue {
     return findReceipt(headers) ?? implicit;
   }
 
-  /** Sends the RECEIPT once the store has the client's ACKs: another node, where the client may resume its subscriptions, reads their places from the store. */
+  /**
+   * Sends the RECEIPT once the store has the client's ACKs. The client may resume its subscriptions at another node, which reads their places from the store.
+   */
   #disconnect(receipt: string | undefined): void {
     this.#isLeaving = true;
     this.#subscriptions.pauseAll(); // earlier answers may be late, and the client may not wait for them
@@ -223,8 +225,8 @@ export class Dialogue {
   }
 
   /**
-   * Commits all or nothing: acknowledgements count once the events are durable, even if the connection has ended meanwhile. Until then no other frame
-   * is served, so that the order is kept.
+   * Commits all or nothing. Acknowledgements count once the events are durable, even if the connection has ended meanwhile. Serves no other frame until then,
+   * to keep the order.
    */
   #commit({ headers }: ClientFrame, receipt: string | undefined): Promise<void> | undefined {
     const { sends, settlements } = this.#transactions.end(requireName(headers, "transaction"));

@@ -10,7 +10,7 @@ async function subscribe(client: RawClient, fields: FrameFields): Promise<void> 
   await client.next("RECEIPT");
 }
 
-it("if two subscriptions of a connection may have 1,000 unacknowledged events each, limits a third one to 10, even after one of the two has ended", async () => {
+it("if two subscriptions of a connection may have 1,000 unacknowledged events each, a third one may have 10, even after one of the two has ended", async () => {
   world = await StompWorld.start();
   const client = await RawClient.connect(world.port);
   await subscribe(client, { id: "first" });

@@ -135,7 +135,10 @@ function readQuery({ raw }: FastifyRequest): Readonly<Record<string, string>> {
   return Object.fromEntries(values);
 }
 
-/** Even an operation that takes no body refuses one that was not read to its end: the rest may be malformed, and then the answer says that nothing has run. */
+/**
+ * Even an operation that takes no body refuses a body that was not read to its end. If the rest is malformed, the client gets an answer that says that nothing
+ * has run.
+ */
 function readBody(request: FastifyRequest): Buffer | undefined {
   const body = request.body as RawBody; // createBodyCollector sets it.
   if (body instanceof BodyTooLong) throw parameterError(`the request body is over ${body.bytesMax} bytes`);

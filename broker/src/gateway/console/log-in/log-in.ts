@@ -1,4 +1,7 @@
-/** Secrets that the browser keeps while its user is at the provider. They are not trusted: the provider compares them with what it was sent. */
+/**
+ * Secrets that the browser keeps while its user is at the provider. The broker does not trust them: the provider compares them with the values that it was
+ * sent.
+ */
 export interface LogInSecrets {
   readonly state: string;
   readonly nonce: string;

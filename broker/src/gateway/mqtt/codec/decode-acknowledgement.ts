@@ -15,8 +15,8 @@ const publishReasons = [0x00, 0x10, 0x80, 0x83, 0x87, 0x90, 0x91, 0x97, 0x99];
 const releaseReasons = [0x00, 0x92];
 
 /**
- * Reason codes that the broker accepts from a client: those that a client may send (MQTT 5.0, sections 3.4.2.1 to 3.7.2.1, 3.14.2.1, 3.15.2.1), and 0x10 in
- * PUBACK and PUBREC, which only a server should send.
+ * Reason codes that the broker accepts from a client. They are the codes that a client may send (MQTT 5.0, sections 3.4.2.1 to 3.7.2.1, 3.14.2.1, 3.15.2.1). In
+ * PUBACK and PUBREC, the broker also accepts 0x10, which only a server should send.
  */
 const reasonCodes: Readonly<Record<AcknowledgementType | "disconnect" | "auth", ReadonlySet<number>>> = {
   puback: new Set(publishReasons),

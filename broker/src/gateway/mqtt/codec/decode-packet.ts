@@ -7,7 +7,7 @@ import type { Frame } from "./framer.ts";
 import { type ClientPacket, packetType, type ProtocolVersion } from "./packet.ts";
 import { malformed, protocolError } from "./packet-error.ts";
 
-/** Flags that the fixed header of these types must have (MQTT 5.0, section 2.1.3); all other types must have 0, except PUBLISH, whose flags vary. */
+/** Flags that the fixed header of these types must have (MQTT 5.0, section 2.1.3). The flags of PUBLISH vary. All other types must have 0. */
 const flagsOfType: Readonly<Record<number, number>> = {
   [packetType.pubrel]: 2,
   [packetType.subscribe]: 2,

@@ -19,7 +19,7 @@ export const keptFilterBytes = 2_048;
 /** Topics that one connection may open in a minute by publishing to them. */
 export const opensPerMinuteMax = 600;
 
-/** Silence after which the system probes a connection, so that a connection without heart-beats ends if its client has vanished. */
+/** The system probes a connection that has been silent for this long. So even a connection without heart-beats ends if its client has vanished. */
 export const probeAfterMs = 60_000;
 
 /** How long a client may take to read the last bytes of a connection that ends. */

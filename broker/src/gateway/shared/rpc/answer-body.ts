@@ -19,7 +19,7 @@ export interface AnswerOptions {
   readonly traceParent: string | undefined;
   readonly hasKeyHeader: boolean;
   readonly findHolding: () => Holding;
-  /** Called with each error that the answer gives for a call: the operation's own, or that its result does not fit. Not called for an invalid request. */
+  /** Called with each error that the answer gives for a call: either the operation failed, or its result does not fit. Not called for an invalid request. */
   readonly onError: (error: RpcError) => void;
 }
 
@@ -58,8 +58,8 @@ function answerOne(member: unknown, context: Context): Promise<string | undefine
 type OnAnswered = (response: string | undefined) => void;
 
 /**
- * Answers an invalid member or a refused call at once, and lets `endpoint.submit` answer a call that it takes; both return undefined. Otherwise runs the call
- * and returns its promise, so that the caller sees a rejection.
+ * Answers an invalid member or a refused call at once. Lets `endpoint.submit` answer a call that it takes. In both cases returns undefined. Otherwise runs the
+ * call and returns its promise, so that the caller sees a rejection.
  */
 function answerMember(member: unknown, context: Context, onAnswered: OnAnswered): Promise<void> | undefined {
   const message = parseMessage(member);
