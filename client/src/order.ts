@@ -21,8 +21,8 @@ export interface Order {
 const time = /^\d{12,14}$|^\d{4}-\d\d-\d\d/;
 
 /**
- * Whether a repeat of the order could skip further events. True for a skip without a place, to the newest event, or to a time, since that time may be later
- * than the newest event. Any other order leads to the same place again.
+ * Whether a repeat of the order could skip further events. True for a skip without a place, to the newest event, or to a time: the time may be later than the
+ * newest event. Any other order leads to the same place again.
  */
 export function isUnsafeToRepeat({ name, to }: Pick<Order, "name" | "to">): boolean {
   if (name !== "skip" || typeof to === "number") return false;

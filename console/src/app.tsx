@@ -118,7 +118,7 @@ function useOneCaller(): void {
   }, [session, stele, principal]);
 }
 
-/** Asks again for what the broker refused once the caller's actions change: an operator may have granted one, and no view polls after a refusal. */
+/** When the caller's actions change, repeats the queries that the broker refused: an operator may have granted a right, and no view polls after a refusal. */
 function useGrantedRights(): void {
   const queries = useQueryClient();
   const rights = useRights();

@@ -11,8 +11,8 @@ const session = new Session();
 const onError = (error: unknown): void => session.noteFailure(error);
 
 /**
- * A tab that somebody comes back to asks again, except while the broker refuses its key: the broker would only log further refusals. A query that pauses after
- * a failure (`askAgain`) first ends its pause.
+ * When somebody comes back to a tab, it asks again. It does not while the broker refuses its key, because the broker would only log further refusals. A query
+ * that pauses after a failure (`askAgain`) first ends its pause.
  */
 const refetchOnWindowFocus = (): boolean => !session.state.isKeyWanted;
 

@@ -139,7 +139,7 @@ export class Connection {
 }
 
 /**
- * The error for a refused tail. It allows a retry after any server failure, even if the answer says otherwise: a tail changes nothing, and another node may
+ * The error for a refused tail. Allows a retry after any failure of the server, even if the answer forbids it: a tail changes nothing, and another node may
  * serve it.
  */
 function toRefusal(answer: HttpAnswer, url: string): SteleError {

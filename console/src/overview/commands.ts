@@ -14,7 +14,7 @@ export interface CommandOptions {
   readonly hasKey: boolean;
   /** Name of the extension that says that a content is JSON. */
   readonly formatKey: string;
-  /** host:port of MQTT without TLS; undefined if it is not known, `off` if there is none. */
+  /** host:port of MQTT without TLS. Undefined if the address is not known; `off` if the broker serves none. */
   readonly mqtt: string | undefined;
 }
 

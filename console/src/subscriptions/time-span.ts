@@ -54,7 +54,7 @@ export async function countParts(
   return counts.slice(1).map((count, index) => Math.abs(count - (counts[index] ?? 0)));
 }
 
-/** The events that the order would affect; 0 if the broker refuses the place, because it is on the other side of the cursor. */
+/** The number of events that the order would affect. 0 if the broker refuses the place because it is on the other side of the cursor. */
 async function countFrom(
   stele: Stele,
   order: { readonly name: PlaceOrder; readonly target: OrderTarget; readonly place: Place },

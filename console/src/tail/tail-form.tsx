@@ -4,7 +4,7 @@ import type { TailQuery } from "./live-tail.ts";
 
 export interface TailFormProps {
   readonly query: TailQuery;
-  /** The query as in the address. */
+  /** The query of the page's address. */
   readonly text: string;
   readonly onSubmit: (query: TailQuery) => void;
 }

@@ -1,7 +1,7 @@
 import { hashBytes, hashHeap, integerBytes, listBytes, MalformedError, RlpReader, RlpWriter } from "@stele/eth";
 import { batchEventsMax } from "./decode-events.ts";
 
-/** Bytes of a batch that the heap holds at once, unless one event is longer: a window that fits the processor's cache. */
+/** Bytes of a batch that the heap holds at once, unless one event is longer. This window fits into the processor's cache. */
 const windowBytes = 65_536;
 /** Room for the list header and the index that precede an event. */
 const frontBytes = 16;

@@ -83,8 +83,8 @@ export interface CompactClaim {
 }
 
 /**
- * Whether the batch contains the event where the compact proof says: the proof claims the batch's number of events, the event is at the index, and
- * the path leads from it to the root. The event's sequence is the batch's firstSequence plus the index.
+ * Whether the batch contains the event at the place that the compact proof names. The proof must claim the batch's number of events, and its path must lead
+ * from the event, at its index, to the batch's root. The event's sequence is the batch's firstSequence plus the index.
  */
 export function verifyCompactProof(
   { proof: text, event, batch }: CompactClaim,
@@ -101,10 +101,7 @@ export function verifyCompactProof(
   );
 }
 
-/**
- * Number of hashes in the path of a leaf: one for each level, except levels at which the leaf or its ancestor is the last one and has no sibling. -1 if there
- * is no such leaf.
- */
+/** Number of hashes in the path of a leaf; -1 if there is no such leaf. There is one hash for each level at which the leaf or its ancestor has a sibling. */
 function pathLength({ index, count }: Pick<CompactProof, "index" | "count">): number {
   if (index >= count) return -1;
   let length = 0;
