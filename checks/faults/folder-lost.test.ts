@@ -113,8 +113,8 @@ async function fillAndKill(dataDir: string): Promise<void> {
 }
 
 /**
- * The digest of each file in a folder, except for files of SQLite that hold no data: the shared memory, and the journals of the empty lock files. A process
- * that gives up its lock deletes the journal by its path.
+ * The digest of each file in a folder. Leaves out files of SQLite without data: the shared memory, and the journals of the empty lock files. A process that
+ * gives up its lock deletes the journal by its path.
  */
 function readAll(folder: string): Readonly<Record<string, string>> {
   const digest = (name: string): string =>

@@ -2,11 +2,13 @@ import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type Server } from "node:net";
 
-/** Below the ports that the system gives to outgoing connections: such a connection could take a server's port while the server restarts. */
+/**
+ * These ports are below those that the system gives to outgoing connections. Otherwise such a connection could take a server's port while the server restarts.
+ */
 const portRange = { from: 20_000, to: 32_000 };
 /**
- * Ports that a process claims at once, as one block. The process listens on the block's first port until it ends, and gives out the others. So processes
- * that test in parallel never share a port, even if it looks free because its server has not started yet or is restarting.
+ * Ports that a process claims at once, as one block. The process listens on the block's first port until it ends, and gives out the others. So processes that
+ * test in parallel never share a port. This matters for a port that looks free because its server has not started yet, or is restarting.
  */
 const blockSize = 100;
 const blockCount = (portRange.to - portRange.from) / blockSize;

@@ -6,7 +6,7 @@ const hasMany = process.platform === "linux";
 
 let taken = 0;
 
-/** A new loopback address for each call, so that a broker sees each caller as another machine; undefined if the system has only one. */
+/** Returns a new loopback address on each call, so that a broker sees each caller as another machine. Undefined if the system has only one address. */
 export function takeLoopbackAddress(): string | undefined {
   if (!hasMany) return undefined;
   const place = taken % (networks * hostsPerNetwork);

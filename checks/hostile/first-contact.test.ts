@@ -67,7 +67,7 @@ describe("a native addon that does not load", () => {
 });
 
 describe("a secret that others may read", () => {
-  it("a secret file that others may read causes a warning with its mode and the remedy, even if only its group may read it", async () => {
+  it("a secret file that others, or only its group, may read causes a warning with its mode and the remedy", async () => {
     using folder = createTempFolder();
     const dataDir = join(folder.path, "data");
     await using first = await startBroker({ dataDir });
@@ -173,7 +173,7 @@ describe("a copied data folder", () => {
 });
 
 describe("a receiver that fails repeatedly", () => {
-  it("a receiver that fails repeatedly is logged at most once a minute, with its host and not its url, and once when it recovers", async () => {
+  it("the log names the host, not the url, of a receiver that fails repeatedly, at most once a minute, and once when it recovers", async () => {
     using folder = createTempFolder();
     await using receiver = await startReceiver({ behaviour: refuse });
     const env = { STELE_CALLBACK_BACKOFF_MIN_MS: "10", STELE_CALLBACK_BACKOFF_MAX_MS: "10" };

@@ -79,11 +79,11 @@ describe.runIf(canRunChromium)("the console of a chain with other writers and re
     await batch.click();
     await visitEvent(page, "after the reorg");
     expect(asked).toEqual({ getEvent: 2, place: 2, getProof: 2 });
-    await page.unrouteAll({ behavior: "wait" }); // Otherwise a poll whose answer is under way would fail with the page.
+    await page.unrouteAll({ behavior: "wait" }); // Otherwise a poll that waits for its answer would fail when the page closes.
     await page.context().close();
   });
 
-  it("the console reads an event again when its own view opens beside a tail that shows it", async () => {
+  it("the console reads an event again when somebody opens its own view after a tail has shown it", async () => {
     await client.open("x/d");
     const { eventId } = await client.publish("x/d", "before the reorg");
     const page = await browser.open(`${broker.url}/console/tail?topic=x%2Fd&after=OFFSET_FIRST&event=${eventId}`);
@@ -142,7 +142,7 @@ describe.runIf(canRunChromium)("the console of a chain with other writers and re
     await page.context().close();
   });
 
-  it("the details of an event beside its tail say that the event does not exist once a reorg has removed it", async () => {
+  it("once a reorg has removed an event, its details beside the tail say that it does not exist", async () => {
     const page = await browser.open(`${broker.url}/console/tail?topic=x/a`);
     await page.getByText(/^Live/).waitFor();
     await client.publish("x/a", "removed");
@@ -162,13 +162,13 @@ describe.runIf(canRunChromium)("the console of a chain with other writers and re
   });
 });
 
-/** Gives the page the broker's answer with a change. */
+/** Gives the page a changed answer of the broker. */
 async function replace(route: Route, change: (text: string) => string): Promise<void> {
   const text = await (await route.fetch()).text();
   await route.fulfill({ body: change(text), contentType: "application/json" });
 }
 
-/** From the batch of an event to the event, and on to its proof. */
+/** Opens an event from its batch, and then its proof. */
 async function visitEvent(page: Page, content: string): Promise<void> {
   await page.getByRole("link", { name: content }).click();
   await page.getByRole("tabpanel").getByText(content, { exact: true }).waitFor();

@@ -30,8 +30,8 @@ const names = [
 ] as const;
 
 /**
- * The names that an API sends in a world. Gateways know no chain, and chains know no API: so one world tries each name by each API, and the others
- * try each name by one API.
+ * The names that an API sends in a world. Gateways do not depend on the chain. So one world tries each name by each API, and the other worlds try each name by
+ * one API.
  */
 function namesOf(world: World, apiName: string): readonly (readonly [string, string])[] {
   if (world === embeddedWorld) return names;

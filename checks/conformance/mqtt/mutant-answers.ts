@@ -22,7 +22,7 @@ export interface Exchange {
 const endReasons: ReadonlySet<number | undefined> = new Set([0x81, 0x82, 0x90, 0x93, 0x94, 0x95]);
 const connectReasons: Readonly<Record<4 | 5, ReadonlySet<number | undefined>>> = {
   4: new Set([0, 1, 2]),
-  // The last two concern the will: an invalid topic, and a payload that is not the UTF-8 that it claims to be (MQTT 5.0, table 3-1).
+  // The last two concern the will: an invalid topic, and a payload that claims to be UTF-8 but is not (MQTT 5.0, table 3-1).
   5: new Set([0, 0x81, 0x82, 0x84, 0x85, 0x8c, 0x95, 0x90, 0x99]),
 };
 

@@ -63,8 +63,8 @@ export function placeOf(eventId: string): { readonly sequence: number; readonly 
 }
 
 /**
- * Checks that each topic's events in `events` have the sequences 1…n in this order, that n is the `sequenceNumber` that the broker gives for the topic, and
- * that block numbers never decrease.
+ * Checks three things. Each topic's events in `events` have the sequences 1…n, in this order. The broker returns n as the topic's `sequenceNumber`. Block
+ * numbers never decrease.
  */
 export async function expectGaplessSequences(client: Client, events: readonly EventBody[]): Promise<void> {
   const counts = new Map<string, number>();
@@ -81,7 +81,7 @@ export async function expectGaplessSequences(client: Client, events: readonly Ev
   }
 }
 
-/** Checks that each of `events` was sent to its topic, that no content occurs twice, and that each acknowledged event is among them under its eventId. */
+/** Checks three things. Each of `events` was sent to its topic. No content occurs twice. `events` has each acknowledged event, under its eventId. */
 export function expectMatchesLoad(events: readonly EventBody[], load: PublishRecord): void {
   const contents = new Map<string, EventBody>();
   for (const event of events) {

@@ -1,6 +1,9 @@
 import { type CredentialName, credentialNames } from "./access-world.ts";
 
-/** For each credential, the error code with which the broker refuses every call that `client` may make; undefined if it serves some of these calls. */
+/**
+ * For each credential, the error code with which the broker refuses it every call that the credential `client` may make. Undefined if the broker serves some of
+ * these calls.
+ */
 export const codes: Readonly<Record<CredentialName, number | undefined>> = {
   none: 100_701,
   wrong: 100_701,

@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import { type Attempt, accept, type Receiver, startReceiver } from "../../../harness/receiver.ts";
 import { operatedTopic, type Orders, sequenceOf } from "./orders.ts";
 
-/** What subjects know of the load. */
+/** The part of the load that subjects read. */
 export interface Load {
   /** Identifiers of acknowledged events. */
   readonly eventIds: readonly string[];
@@ -72,7 +72,7 @@ export abstract class Subject implements AsyncDisposable {
     return this.receiver.attempts.map(idOf).flatMap((id) => (id.split("-")[0] === own ? [sequenceOf(id)] : []));
   }
 
-  /** Checks that each event first arrived right after the one before it. Repeats may go back, but not leave an event out. */
+  /** Checks that each event arrived, and none before all earlier events had arrived. Allows repeats of earlier events. */
   protected expectNothingPassed(eventIds: readonly string[]): void {
     let newest = 0;
     for (const sequence of this.arrived) {
@@ -128,7 +128,7 @@ export class Skipped extends Subject {
   protected readonly parameters = {};
   /** Sequences that a skip to a place may have skipped. Earlier ones had already arrived or been skipped at the time of the order. */
   readonly #permitted = new Set<number>();
-  /** Maximum number of events that skips of one event can have skipped. */
+  /** Maximum number of events that the orders to skip one event can have skipped. */
   #singleSkips = 0;
   readonly turns = [
     () => this.#skipOne(),
