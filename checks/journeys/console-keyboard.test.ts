@@ -177,6 +177,18 @@ describe.runIf(canRunChromium)(
       await page.context().close();
     });
 
+    it("the palette of the console scrolls to the destination that an arrow key selects", async () => {
+      const page = await open("cluster");
+      await page.setViewportSize({ width: 320, height: 256 }); // 1280 px at 400 %.
+      await page.keyboard.press("Control+k");
+      await page.getByRole("combobox").press("ArrowUp");
+      const box = await page.getByRole("option", { name: "Cluster", selected: true }).boundingBox();
+      const dialog = await page.getByRole("dialog").boundingBox();
+      const bottomOf = (place: typeof box): number => (place?.y ?? 0) + (place?.height ?? 0);
+      expect(bottomOf(box)).toBeLessThanOrEqual(bottomOf(dialog));
+      await page.context().close();
+    });
+
     it.each([
       ["chain?group=1&below=99", "Newest", "Chain"],
       ["tail?after=OFFSET_FIRST&event=EVENT", "linked", "Tail"],

@@ -45,7 +45,10 @@ function PaletteDialog({ onClose }: { readonly onClose: () => void }): ReactNode
       go(found[index]?.address);
     } else if (step !== undefined && found.length > 0) {
       event.preventDefault();
-      setIndex((index + step + found.length) % found.length);
+      const next = (index + step + found.length) % found.length;
+      setIndex(next);
+      // The focus stays in the field, so the browser does not scroll to the selected destination.
+      document.getElementById(`${id}-${next}`)?.scrollIntoView({ block: "nearest" });
     }
   };
   return (
