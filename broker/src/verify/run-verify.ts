@@ -1,9 +1,9 @@
-import { homedir } from "node:os";
 import { RpcFailure } from "../ledger/evm/endpoint/rpc-failure.ts";
 import { type EventArguments, parseArguments, type TopicArguments } from "./arguments.ts";
 import { ChainClient } from "./chain-client.ts";
 import { KnownRegistries, knownRegistriesFile } from "./known-registries.ts";
 import { toPrintable } from "../lib/printable.ts";
+import { findHome } from "../lib/system/user-file.ts";
 import { type PinnedBy, RegistryPin } from "./registry-pin.ts";
 import { renderEventReport, renderTopicReport } from "./report.ts";
 import { reasonOf, Unverifiable } from "./unverifiable.ts";
@@ -59,9 +59,10 @@ export interface VerifyEnvironment {
 /** Runs `stele verify` with the arguments after that word. Never throws: any error gives exit code 2, because it refutes nothing. */
 export async function runVerify(argv: readonly string[], { env }: VerifyEnvironment): Promise<VerifyOutcome> {
   try {
-    const options = parseArguments(argv, { env, home: homedir() });
+    const home = findHome();
+    const options = parseArguments(argv, { env, home });
     if (options.kind === "help") return { exitCode: 0, output: usage, problem: "" };
-    const known = new KnownRegistries(options.knownRegistries ?? knownRegistriesFile(env, homedir()));
+    const known = new KnownRegistries(options.knownRegistries ?? knownRegistriesFile(env, home));
     return await verify(options, new RegistryPin({ ...options, known }));
   } catch (error) {
     const isForeseen = error instanceof Unverifiable || error instanceof RpcFailure;

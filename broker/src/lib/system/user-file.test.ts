@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync,
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { changeUserFile } from "./user-file.ts";
+import { changeUserFile, findHome, userFile } from "./user-file.ts";
 
 let folder: string;
 let file: string;
@@ -46,4 +46,25 @@ it("keeps the file and unlocks it if the change fails", async () => {
   await expect(failing).rejects.toThrow("no such context");
   expect(readdirSync(folder)).toEqual(["contexts.json"]);
   expect(readFileSync(file, "utf8")).toBe("old");
+});
+
+it.each([
+  ["/home/me", "/home/me/.config/stele/contexts.json"],
+  ["", "/.config/stele/contexts.json"],
+  ["me", "/.config/stele/contexts.json"],
+])("the home %j gives the file %s, never one of the current folder", (home, path) => {
+  expect(
+    userFile(
+      "contexts.json",
+      {},
+      findHome(() => home),
+    ),
+  ).toBe(path);
+});
+
+it("a user without a home has files in the root folder", () => {
+  const home = findHome(() => {
+    throw new Error("uv_os_homedir returned ENOENT");
+  });
+  expect(home).toBe("/");
 });

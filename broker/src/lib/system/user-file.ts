@@ -1,5 +1,6 @@
 import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { homedir } from "node:os";
+import { dirname, isAbsolute, join } from "node:path";
 import { makeFolderSync } from "./make-folder.ts";
 
 const fileMode = 0o600;
@@ -7,6 +8,19 @@ const fileMode = 0o600;
 const againMs = 10;
 /** Maximum number of tries to lock a file; a process holds the lock for milliseconds. */
 const triesMax = 300;
+
+/**
+ * The user's home folder. If the user has none, `/` as in container runtimes: a relative path, such as an empty HOME, would name files of the current folder,
+ * and its owner could choose the broker that gets the user's key, and the registry that `stele verify` trusts.
+ */
+export function findHome(find: () => string = homedir): string {
+  try {
+    const home = find();
+    return isAbsolute(home) ? home : "/";
+  } catch {
+    return "/"; // There is no HOME, and the system does not know the user.
+  }
+}
 
 /** Path of a file among the user's other settings (XDG Base Directory 0.8). */
 export function userFile(name: string, env: Readonly<Record<string, string | undefined>>, home: string): string {
