@@ -186,7 +186,7 @@ export class AdminClient {
   }
 
   topics(
-    options: CallOptions & { readonly prefix?: string; readonly filter?: string } = {},
+    options: CallOptions & { readonly prefix?: string | undefined; readonly filter?: string | undefined } = {},
   ): AsyncGenerator<Open<AdminTopic>> {
     const groupId = this.#groupOf(options);
     const { prefix, filter } = options;
@@ -203,7 +203,8 @@ export class AdminClient {
    */
   events(
     topic: string,
-    options: CallOptions & Paging & { readonly from?: number | string; readonly before?: number | string } = {},
+    options: CallOptions &
+      Paging & { readonly from?: number | string | undefined; readonly before?: number | string | undefined } = {},
   ): AsyncGenerator<Open<AdminEvent>> {
     const groupId = this.#groupOf(options);
     const { from, before, limit } = options;
@@ -211,7 +212,10 @@ export class AdminClient {
     return this.#pages({ method: "GET", path, query: { groupId, from, before, limit } }, options);
   }
 
-  event(eventId: string, options: CallOptions & { readonly proof?: boolean } = {}): Promise<Open<AdminEventDetails>> {
+  event(
+    eventId: string,
+    options: CallOptions & { readonly proof?: boolean | undefined } = {},
+  ): Promise<Open<AdminEventDetails>> {
     const query = { groupId: this.#groupOf(options), proof: options.proof };
     return this.#get(`/events/${encodeURIComponent(eventId)}`, query, options);
   }
@@ -243,7 +247,7 @@ export class AdminClient {
   async skippedEntries({
     limit,
     ...options
-  }: CallOptions & { readonly limit?: number } = {}): Promise<Open<SkippedListing>> {
+  }: CallOptions & { readonly limit?: number | undefined } = {}): Promise<Open<SkippedListing>> {
     const query = { groupId: this.#groupOf(options), limit };
     const { value } = await this.#askAt("/admin/skippedEntries", { method: "GET", query }, options);
     return value as Open<SkippedListing>; // OpenAPI declares this shape.

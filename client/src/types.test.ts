@@ -72,6 +72,16 @@ describe("types of the client", () => {
     });
   });
 
+  it("the types let every option of an admin call be undefined", () => {
+    const absent = undefined;
+    written(({ admin }) => [
+      admin.topics({ prefix: absent, filter: absent }),
+      admin.events("t", { from: absent, before: absent, limit: absent }),
+      admin.event("e", { proof: absent }),
+      admin.skippedEntries({ limit: absent }),
+    ]);
+  });
+
   it("the types declare the fields of SteleError", () => {
     expectTypeOf(readFailure).returns.toEqualTypeOf<number | undefined>();
   });
