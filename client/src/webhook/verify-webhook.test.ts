@@ -69,6 +69,13 @@ describe("verifyWebhook", () => {
     expect(pinged).toMatchObject({ kind: "ping", id: "ping-1", events: [] });
   });
 
+  it("reads the Headers of a package that are no instance of the global class", async () => {
+    const headers = new Headers(sign(rest, Buffer.from("k")));
+    vi.stubGlobal("Headers", class extends Headers {});
+    onTestFinished(() => void vi.unstubAllGlobals());
+    expect(await verifySignature(rest, headers, { secret: "k", now })).toBe(event.eventId);
+  });
+
   it.each([
     ["RESTful", { subscriptionId: "s", events: [event, event] }],
     [

@@ -67,9 +67,14 @@ function isSecret(given: WebhookSecret | VerifyWebhookOptions): given is Webhook
 
 /** The header of a request; its first value if Node.js gives several. */
 export function findHeader(headers: WebhookHeaders, name: string): string | undefined {
-  if (headers instanceof Headers) return headers.get(name) ?? undefined;
+  if (isHeaders(headers)) return headers.get(name) ?? undefined;
   const value = headers[name];
   return typeof value === "string" ? value : value?.[0];
+}
+
+/** Whether the headers are of `fetch`. They may come from a package that has a class of its own. */
+function isHeaders(headers: WebhookHeaders): headers is Headers {
+  return typeof headers["get"] === "function";
 }
 
 /** Whether one of the secrets verifies one of the signatures. `crypto.subtle.verify` compares in constant time. */
