@@ -95,7 +95,7 @@ export interface EngineLimits {
   readonly balanceEveryMs: number;
   /** How long a call waits for a subscription that another node hands over. */
   readonly claimWaitMs: number;
-  /** Longest wait before a call that waits for a hand-over asks again without a hint. */
+  /** Wait before a call that waits for a hand-over asks again; also the shortest wait between two balancings, or two reads of the owned subscriptions. */
   readonly claimPollMs: number;
 }
 

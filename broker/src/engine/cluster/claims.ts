@@ -40,10 +40,9 @@ export class Claims implements Ownership {
     using deadline = new Deadline(clock, limits.claimWaitMs);
     const { signal } = deadline;
     for (;;) {
-      using hint = this.#nextHint(id);
       const claim = await this.#tryToClaim(id, await this.#membership(signal));
       if (claim !== undefined && claim.status !== "asked") return;
-      await pause(clock, limits.claimPollMs, AbortSignal.any([signal, hint.signal]));
+      await pause(clock, limits.claimPollMs, signal);
       if (signal.aborted)
         throw new BrokerError("busy", {
           details: "this node did not get the subscription in time from the node that delivers it; retry",
@@ -77,14 +76,5 @@ export class Claims implements Ownership {
       if (membership.isLive() && !isBrokerError(error, "busy")) throw error;
       return undefined;
     }
-  }
-
-  /** Returns a signal that aborts on the next hint about the subscription or the nodes. */
-  #nextHint(id: SubscriptionId): Disposable & { readonly signal: AbortSignal } {
-    const heard = new AbortController();
-    const unlisten = this.#options.member.onHint((hint) => {
-      if (hint.kind === "nodes" || (hint.kind === "subscription" && hint.id === id)) heard.abort();
-    });
-    return { signal: heard.signal, [Symbol.dispose]: unlisten };
   }
 }
