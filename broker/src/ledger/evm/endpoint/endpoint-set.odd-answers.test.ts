@@ -148,7 +148,7 @@ it.each([
   breakLogs(first);
   expect(await set.request({ method: "eth_getLogs" })).toEqual([]);
   const calls = [{ method: "eth_getBlockByNumber" }, { method: "eth_getLogs" }];
-  expect(await set.requestAll(calls, 100)).toEqual([second.chain.block(), []]);
+  expect(await set.requestAll(calls)).toEqual([second.chain.block(), []]);
   breakLogs(second);
   await expect(set.request({ method: "eth_getLogs" })).rejects.toThrow(/returned no list of logs/);
   await set.close();
@@ -162,14 +162,14 @@ it("asks the next endpoint for promised logs if the first one returns none, and 
   const call = { method: "eth_getLogs", isPromised: true };
   const calls = [{ method: "eth_getBlockByNumber" }, call];
   expect(await set.request(call)).toEqual([]);
-  expect(await set.requestAll(calls, 100)).toEqual([first.chain.block(), []]);
+  expect(await set.requestAll(calls)).toEqual([first.chain.block(), []]);
   const logs = [{ ...log, logIndex: "0x0" }];
   second.answer = ({ id, method }) => ({
     id,
     result: method === "eth_getLogs" ? logs : second.chain.answer(method),
   });
   expect(await set.request(call)).toEqual(logs);
-  expect(await set.requestAll(calls, 100)).toEqual([second.chain.block(), logs]);
+  expect(await set.requestAll(calls)).toEqual([second.chain.block(), logs]);
   expect(await set.request({ method: "eth_getLogs" })).toEqual([]);
   second.answer = ({ id }) => ({ id, error: { code: -32000, message: "pruned" } });
   expect(await set.request(call)).toEqual([]);
@@ -189,7 +189,8 @@ it("accepts an empty range of logs from the next endpoint if the first one lacks
   breakAnswer(first, "eth_getBlockByNumber", null);
   expect(await new Rpc(set).logs({ from: 1, to: 100 }, filter)).toMatchObject({ logs: [], end: { number: 100 } });
   breakAnswer(second, "eth_getBlockByNumber", null);
-  await expect(new Rpc(set).logs({ from: 1, to: 100 }, filter)).rejects.toMatchObject({ kind: "refused" });
+  await expect(new Rpc(set).logs({ from: 1, to: 100 }, filter)).rejects.toMatchObject({ kind: "unreached" });
+  expect(set.failure()).toBeUndefined();
   await set.close();
 });
 
