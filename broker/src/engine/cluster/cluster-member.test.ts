@@ -250,24 +250,6 @@ it("logs once that another live node has the same address", async () => {
   expect(lines.filter((line) => line.startsWith("warn"))).toEqual(["warn node not joined, trying again"]);
 });
 
-it("undoes its first join if that is answered only after the second one", async () => {
-  const world = setUp();
-  const working = world.coordinator.join.bind(world.coordinator);
-  let calls = 0;
-  world.coordinator.join = async (...call) => {
-    calls += 1;
-    if (calls > 1) return working(...call);
-    await new Promise<void>((resolve) => void world.clock.after(3 * ttl, resolve));
-    return working({ ...call[0], address: "b:1" }, call[1]);
-  };
-  const member = start(world);
-  await world.clock.advance(2 * ttl);
-  expect(member.failure).toBeUndefined();
-  await world.clock.advance(ttl + 10);
-  expect(calls).toBe(2);
-  expect((await world.coordinator.listNodes()).map(({ address }) => address)).toEqual(["a:1"]);
-});
-
 it("joins again if the answer to its join comes after the membership has expired", async () => {
   const world = setUp();
   const gate = new NodeGate(world.clock, () => 0);

@@ -7,6 +7,7 @@ import type { Coordinator, Departure, Hint } from "../../ports/coordinator.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { EngineLimits } from "../limits.ts";
 import { pause } from "../../lib/pause.ts";
+import { Deadline } from "../time.ts";
 import { LiveMembership, untrustedMs } from "./live-membership.ts";
 import type { Member, Membership } from "./member.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
@@ -53,8 +54,6 @@ export class ClusterMember implements Member {
   #isDraining = false;
   #unlisten: (() => Promise<void>) | undefined;
   #running: Promise<void> = Promise.resolve();
-  /** Settles when the last join that this node gave up is undone. Never rejects. */
-  #abandoned: Promise<void> = Promise.resolve();
 
   constructor(options: ClusterMemberOptions) {
     this.#options = options;
@@ -82,7 +81,7 @@ export class ClusterMember implements Member {
     const { coordinator, logger } = this.#options;
     const membership = this.#current;
     membership?.end("this node stops");
-    const leaving = [this.#unlisten?.() ?? Promise.resolve(), this.#running.then(() => this.#abandoned)];
+    const leaving = [this.#unlisten?.() ?? Promise.resolve(), this.#running];
     if (membership !== undefined) leaving.push(coordinator.leave(membership.nodeId));
     const ended = (await untilAborted(Promise.allSettled(leaving), signal)) ?? [];
     for (const result of ended)
@@ -166,12 +165,15 @@ export class ClusterMember implements Member {
     const replaces = this.#former;
     this.#former = [...replaces, nodeId].slice(-formerMax);
     try {
+      using deadline = new Deadline(clock, membershipMs);
       const answer = coordinator.join({ id: nodeId, address, replaces }, membershipMs);
-      const outcome = await Promise.race([answer, pause(clock, membershipMs, this.#stopping.signal)]);
+      const outcome = await untilAborted(answer, deadline.signal);
       const membership = new LiveMembership(nodeId, { clock, membershipMs, sentAt });
       if (outcome === "joined" && this.#admit(membership)) return membership;
+      // No node uses the member that this join created. The next join replaces it, but there may be none.
+      if (outcome === "joined") await untilAborted(coordinator.leave(nodeId), deadline.signal);
       if (outcome === "taken") this.#onTaken(since);
-      else this.#abandon(membership, answer);
+      else if (!this.#stopping.signal.aborted) throw new Error("the coordinator does not answer in time");
     } catch (error) {
       this.#joining.failed(error);
     }
@@ -188,14 +190,6 @@ export class ClusterMember implements Member {
         ),
       );
     else logger.debug("address not free yet", { address });
-  }
-
-  /** A join that is answered too late creates a member that no node uses: leave again. */
-  #abandon({ nodeId }: LiveMembership, answer: Promise<"joined" | "taken">): void {
-    const { coordinator } = this.#options;
-    if (!this.#stopping.signal.aborted) this.#joining.failed(new Error("the coordinator does not answer in time"));
-    const left = answer.then((outcome) => (outcome === "joined" ? coordinator.leave(nodeId) : undefined));
-    this.#abandoned = left.catch(() => undefined);
   }
 
   /** Returns false if it is too late: the membership expired before the answer came, or the node stops. */
