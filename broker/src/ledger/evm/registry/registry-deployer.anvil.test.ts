@@ -123,6 +123,19 @@ it("a process that was killed while its deployment was pending sends the same on
   expect(await ask("eth_getTransactionReceipt", entry?.variants[0]?.hash)).not.toBeNull();
 });
 
+it("the next start sends the same deployment of a lost registry again if no block included it in time", async () => {
+  const options = { journal: new TestJournal(), registry: "deploy" } as const;
+  await startOnce(options);
+  await ask("anvil_reorg", 1, []);
+  await ask("anvil_setAutomine", false);
+  await expect(startOnce({ ...options, deadlineMs: 300 })).rejects.toMatchObject({ code: 200205 });
+  const [entry] = await options.journal.listTransactions("", deployer);
+  await ask("anvil_dropAllTransactions");
+  await ask("anvil_setAutomine", true);
+  expect(await startOnce(options)).toBe(registry);
+  expect(await ask("eth_getTransactionReceipt", entry?.variants[0]?.hash)).not.toBeNull();
+});
+
 it("a lost registry is not deployed again while the chain is behind the index", async () => {
   await startOnce();
   await ask("anvil_reorg", 1, []);

@@ -44,7 +44,7 @@ export async function forgetDeployments({ journal, signer }: Pick<DeployOptions,
 
 /**
  * Deploys again, at the same address, a registry that the chain lost. @throws BrokerError 200205 with the reason if that is impossible; otherwise
- * as `completeDeployment` does.
+ * as `deployRegistry` does.
  */
 export async function restoreRegistry(rpc: Rpc, options: DeployOptions, address: Address): Promise<void> {
   const { signer, logger } = options;
@@ -52,9 +52,8 @@ export async function restoreRegistry(rpc: Rpc, options: DeployOptions, address:
   if (nonce === undefined) throw missing(address, "and this signer did not deploy it");
   if ((await rpc.transactionCount(signer.address, "latest")) > nonce)
     throw missing(address, `and another transaction used the nonce ${nonce} of its deployment`);
-  const deployment = await signDeployment(rpc, options, { isRemembered: true, nonce });
   logger.warn("topic registry missing on the chain, deploying it again", { registry: address, nonce });
-  if (!(await completeDeployment(rpc, options, deployment)))
+  if ((await deployRegistry(rpc, options, { isRemembered: true, nonce })) !== address)
     throw missing(address, `and another transaction used the nonce ${nonce} of its deployment`);
   logger.info("topic registry deployed again", { registry: address, nonce });
 }
