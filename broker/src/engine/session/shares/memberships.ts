@@ -37,6 +37,8 @@ export class Memberships {
   readonly #memberships = new LazyMap<TopicFilter, Membership>();
   /** Shares that offered an event to the session while its rights did not cover their filters. */
   readonly #withoutRights = new LazySet<TopicFilter>();
+  /** Shares that asked for room since the last {@link wake}, when the session had none. */
+  readonly #withoutRoom = new LazySet<TopicFilter>();
   /** Set by {@link leaveAll}: a subscribe that the store is writing may finish after the connection has ended. */
   #hasLeft = false;
 
@@ -72,6 +74,7 @@ export class Memberships {
     if (membership === undefined) return false;
     this.#memberships.delete(text);
     this.#withoutRights.delete(text);
+    this.#withoutRoom.delete(text);
     this.#parts.shares.leave(text, membership.member);
     return true;
   }
@@ -89,9 +92,12 @@ export class Memberships {
     }
   }
 
-  /** Continues the deliveries of the session's shares. Call it when the session may have room again. */
+  /** Continues the deliveries of the shares that found no room. Call it when the session may have room again: after every acknowledgement, for example. */
   wake(): void {
-    for (const [text, { member }] of this.#memberships) this.#parts.shares.wake(text, member);
+    for (const text of this.#withoutRoom) {
+      this.#withoutRoom.delete(text);
+      this.#wakeShare(text);
+    }
   }
 
   /** Shares whose events wait because the session's rights do not cover their filters. */
@@ -104,21 +110,31 @@ export class Memberships {
     for (const text of this.#withoutRights) {
       if (!this.#isCovered(text)) continue;
       this.#withoutRights.delete(text);
-      const membership = this.#memberships.get(text);
-      if (membership !== undefined) this.#parts.shares.wake(text, membership.member);
+      this.#wakeShare(text);
     }
+  }
+
+  #wakeShare(text: TopicFilter): void {
+    const membership = this.#memberships.get(text);
+    if (membership !== undefined) this.#parts.shares.wake(text, membership.member);
   }
 
   #createMember(text: TopicFilter, sessionFilter: () => SessionFilter): ShareMember {
     const session = this.#session;
-    const lacksRights = (): boolean => this.#lacksRights(text);
+    const hasRoom = (): boolean => this.#hasRoom(text);
     return {
       get hasRoom() {
-        return session.hasRoom() && !lacksRights();
+        return hasRoom();
       },
       reserve: (event) => session.reserve(event, sessionFilter()),
       pass: (event) => session.pass(event, sessionFilter()),
     };
+  }
+
+  #hasRoom(text: TopicFilter): boolean {
+    if (this.#session.hasRoom()) return !this.#lacksRights(text);
+    this.#withoutRoom.add(text);
+    return false;
   }
 
   #lacksRights(text: TopicFilter): boolean {

@@ -1,8 +1,9 @@
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, onTestFinished, vi } from "vitest";
 import { parseTopicFilter } from "../../../domain/topic-filter.ts";
 import type { Attachment } from "../../broker.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestEngine } from "../../testing/test-engine.ts";
+import { Share } from "./share.ts";
 
 let engine: TestEngine;
 beforeEach(async () => {
@@ -72,4 +73,18 @@ it("gives a client of two shares the events of both, although its window has roo
   await engine.publishMany("a", 3);
   await engine.clock.settle();
   expect(peer.sequences.toSorted((left, right) => left - right)).toEqual([1, 1, 2, 2, 3, 3]);
+});
+
+it("wakes no share for an acknowledgement by a client of many shares that have no event for it", async () => {
+  const peer = new RecordingPeer();
+  const filters = ["a", ...Array.from({ length: 100 }, (_, index) => `$share/s${index}/b`)];
+  const { session } = await join(peer, "many", { filters });
+  await engine.publishMany("a", 2);
+  await engine.clock.settle();
+  const woken = vi.spyOn(Share.prototype, "wakeFor");
+  onTestFinished(() => woken.mockRestore());
+  session.acknowledge(peer.ticketOf(1));
+  await engine.clock.settle();
+  expect(peer.sequences).toEqual([1, 2]);
+  expect(woken).not.toHaveBeenCalled();
 });
