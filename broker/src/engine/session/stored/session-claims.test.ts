@@ -1,3 +1,4 @@
+import { BrokerError } from "@stele/wire";
 import { expect, it } from "vitest";
 import { createDeferred } from "../../../lib/deferred.ts";
 import { createMemoryStore } from "../../../store/memory/memory-store.ts";
@@ -26,6 +27,28 @@ it.each([
   expect(error).toMatchObject({ code: 200_300, message: expect.stringContaining(reason) });
   await engine.stop();
 });
+
+const quota = { of: "tenant", name: "acme", what: "sessions", max: 1 } as const;
+
+it.each([{ status: "full" }, { status: "over-quota", quota }, { status: "taken" }] as const)(
+  "does not search the store for the session of a client whose claim it refused: $status",
+  async (refusal) => {
+    const memory = createMemoryStore();
+    let searches = 0;
+    const listSessions: typeof memory.sessions.listSessions = async (page) => {
+      searches += 1;
+      return memory.sessions.listSessions(page);
+    };
+    const store = withSessionCalls(memory, { claimSession: async () => refusal, listSessions });
+    const engine = await TestEngine.start({ store });
+    const attached = engine.broker.attach({ ...request, expiryMs: 60_000, onConnected: () => {} }, new RecordingPeer());
+    const [error] = await Promise.all([attached.catch((thrown: unknown) => thrown), engine.clock.settle()]);
+    expect(error).toBeInstanceOf(BrokerError);
+    await engine.clock.advance(5_000);
+    expect(searches).toBe(0);
+    await engine.stop();
+  },
+);
 
 it("gives sessions to the newest of many waiting clients first, since the oldest are the next to give up", async () => {
   const memory = createMemoryStore();
