@@ -13,7 +13,7 @@ import type { Group } from "../group.ts";
 import type { ConnectedSession } from "../connected-session.ts";
 import { Attaches } from "./attaches.ts";
 import type { Attaching, Connected, Leave } from "./connected.ts";
-import { checkAdmission, checkMembership, isKept, toConnectedSession, warningOf } from "./connected.ts";
+import { checkAdmission, checkMembership, hadConnection, isKept, toConnectedSession, warningOf } from "./connected.ts";
 import { inSlices } from "../../lib/time-slices.ts";
 import { readOnEach, stopEach } from "./session-slices.ts";
 import { ConnectedOwners } from "./connected-owners.ts";
@@ -243,7 +243,7 @@ export class Sessions implements Readers {
     this.#connected.set(name, known);
     this.#byId.set(session.id, known);
     this.#owners.add(known);
-    if (claimed.former !== undefined) this.#onEnded(session.id);
+    if (hadConnection(claimed)) this.#sharesOf(group.id).checkReturned();
     const isPresent = claimed.status === "resumed";
     request.onConnected({ session, isPresent });
     session.connect(peer, request.windowMax);
@@ -347,14 +347,8 @@ export class Sessions implements Readers {
 
   /** Cleans up after a session that has ended. */
   #forget(groupId: GroupId, id: SessionId): void {
-    this.#onEnded(id);
-    void this.#parts.inlet.forget(groupId, id);
-  }
-
-  /** Forgets unreleased publishes, and lets shares take events back. Call it when an earlier connection of a session, or the session itself, has ended. */
-  #onEnded(id: SessionId): void {
     this.#unreleased.forget(id);
-    for (const shares of this.#shares.values()) shares.checkReturned();
+    void this.#parts.inlet.forget(groupId, id);
   }
 
   async #keep(session: Session): Promise<boolean> {

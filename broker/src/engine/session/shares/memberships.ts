@@ -39,12 +39,18 @@ export class Memberships {
   readonly #withoutRights = new LazySet<TopicFilter>();
   /** Shares that asked for room since the last {@link wake}, when the session had none. */
   readonly #withoutRoom = new LazySet<TopicFilter>();
+  #hasJoined = false;
   /** Set by {@link leaveAll}: a subscribe that the store is writing may finish after the connection has ended. */
   #hasLeft = false;
 
   constructor(parts: MembershipsParts, session: SharingSession) {
     this.#parts = parts;
     this.#session = session;
+  }
+
+  /** Whether the session has been a member of any share. Then it may still have events of shares. */
+  get hasJoined(): boolean {
+    return this.#hasJoined;
   }
 
   find(text: TopicFilter): SessionFilter | undefined {
@@ -59,6 +65,7 @@ export class Memberships {
       known.sessionFilter = sessionFilter;
       return false;
     }
+    this.#hasJoined = true;
     const membership: Membership = {
       sessionFilter,
       member: this.#createMember(sessionFilter.filter, () => membership.sessionFilter),

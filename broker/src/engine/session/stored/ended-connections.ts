@@ -142,7 +142,7 @@ export class EndedConnections {
   async remove(known: Connected): Promise<void> {
     this.drop(known.name);
     await changeOwnRow(this.#parts, known, (key) => this.#parts.store.sessions.removeSession(key));
-    this.#parts.checkReturned(known.group.id);
+    this.#checkReturned(known);
   }
 
   /** Writes the last state of a session that another connection continues. A rollback waits for the write, or prevents it. @throws what the store throws. */
@@ -165,7 +165,7 @@ export class EndedConnections {
   async detach(known: Connected, connectionEnd: ConnectionEnd): Promise<void> {
     const { will, expiryMs } = connectionEnd;
     const { group, session, lingering } = known;
-    const { store, clock, limits, signal, sweeper, room, times, writers, isShared, checkReturned } = this.#parts;
+    const { store, clock, limits, signal, sweeper, room, times, writers, isShared } = this.#parts;
     let isDeferred = false;
     let former: SessionKey | undefined;
     const write = async (): Promise<void> => {
@@ -204,10 +204,15 @@ export class EndedConnections {
     }
     this.#all.delete(known);
     if (isDeferred) return;
-    checkReturned(group.id);
+    this.#checkReturned(known);
     const key = { id: session.id, epoch: (former ?? session.key).epoch + 1 };
     const delayMs = Math.min(expiryMs, will === undefined ? expiryMs : will.delayMs);
     sweeper.checkAfter(group.id, { key, delayMs });
+  }
+
+  /** Other sessions have no events of shares: a check reads the unacknowledged events of all members, and connections may end all the time. */
+  #checkReturned({ group, session }: Connected): void {
+    if (session.memberships.hasJoined) this.#parts.checkReturned(group.id);
   }
 }
 
