@@ -11,6 +11,8 @@ export interface Accepted {
   readonly groupId: string | undefined;
   readonly windowMax: number;
   readonly expirySeconds: number;
+  /** Whether the client asked for a session that outlasts the connection. The broker may grant none. */
+  readonly asksExpiry: boolean;
   /** 0 for none. */
   readonly keepAliveSeconds: number;
   /** Largest packet that the client accepts, in bytes. */
@@ -53,6 +55,7 @@ export function acceptConnect(packet: ConnectPacket, { newClientId, settings }: 
     groupId: properties.userProperties?.find(([name]) => name === groupProperty)?.[1],
     windowMax: Math.min(windowAsked, windowMax),
     expirySeconds,
+    asksExpiry: asked > 0,
     keepAliveSeconds,
     packetBytesMax: properties.maximumPacketSize ?? Number.POSITIVE_INFINITY,
     wantsReasons: properties.requestProblemInformation !== 0,

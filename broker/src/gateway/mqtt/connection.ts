@@ -21,7 +21,7 @@ import {
   PINGRESP,
 } from "./codec/encode-packet.ts";
 import { type Frame, Framer } from "./codec/framer.ts";
-import type { ClientPacket, ConnectPacket, ProtocolVersion } from "./codec/packet.ts";
+import type { ClientPacket, ConnectPacket, DisconnectPacket, ProtocolVersion } from "./codec/packet.ts";
 import {
   PACKET_TOO_LARGE,
   PacketError,
@@ -295,7 +295,7 @@ export class Connection {
         this.#write(PINGRESP);
         break;
       case "disconnect":
-        this.#leave(packet.reasonCode, packet.properties);
+        this.#leave(packet, opened);
         break;
       case "auth":
         throw protocolError("no authentication was begun");
@@ -311,9 +311,9 @@ export class Connection {
     this.#write(bytes);
   }
 
-  #leave(reasonCode: number, { sessionExpiryInterval }: Properties): void {
+  #leave({ reasonCode, properties: { sessionExpiryInterval } }: DisconnectPacket, { accepted }: Opened): void {
     if (sessionExpiryInterval !== undefined) {
-      if (this.#expirySeconds === 0 && sessionExpiryInterval > 0) {
+      if (!accepted.asksExpiry && sessionExpiryInterval > 0) {
         throw protocolError("DISCONNECT gives an expiry to a session that CONNECT gave none"); // section 3.14.2.2.2
       }
       this.#expirySeconds = Math.min(sessionExpiryInterval, this.#parts.settings.sessionExpirySecondsMax);

@@ -44,6 +44,14 @@ it("sends no server keep-alive to a client whose keep-alive is below the longest
   expect((await connackOf({ keepAliveSecondsMax: 60 }, 30))?.serverKeepAlive).toBeUndefined();
 });
 
+it("accepts an expiry in DISCONNECT if CONNECT gave one too, although the broker keeps no session, section 3.14.2.2.2", async () => {
+  const properties = { sessionExpiryInterval: 60 };
+  const client = await RawClient.connect(await start({ sessionExpirySecondsMax: 0 }), 5, { properties });
+  client.send({ cmd: "disconnect", reasonCode: 0, properties });
+  await client.closed;
+  expect(client.packets.map(({ cmd }) => cmd)).toEqual(["connack"]); // and no DISCONNECT, after which the will would be published
+});
+
 it("counts a QoS 2 publish against Receive Maximum until it is released, [MQTT-3.3.4-7]", async () => {
   const client = await RawClient.connect(await start({ receiveMax: 2 }), 5);
   for (const id of [1, 2]) {
