@@ -1,10 +1,31 @@
 import { expect, it } from "vitest";
 import { parseTopicFilter } from "../../../domain/topic-filter.ts";
+import { createDeferred } from "../../../lib/deferred.ts";
 import { createMemoryStore } from "../../../store/memory/memory-store.ts";
 import type { Attachment } from "../../broker.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestEngine } from "../../testing/test-engine.ts";
 import { withSessionCalls } from "../../testing/with-session-calls.ts";
+import { storeTurnsMax } from "../stored/store-turns.ts";
+
+/** Attaches a client, and subscribes it to the filters. */
+async function attach(engine: TestEngine, key: string, filters: readonly string[]) {
+  const peer = new RecordingPeer();
+  const request = {
+    groupId: undefined,
+    protocol: "MQTT",
+    key,
+    isClean: false,
+    windowMax: 99,
+    will: undefined,
+  } as const;
+  const attached = engine.broker.attach({ ...request, expiryMs: 60_000, onConnected: () => {} }, peer);
+  const [attachment] = await Promise.all([attached, engine.clock.settle()]);
+  const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+  const subscribed = attachment.subscribe(filters.map((text) => ({ ...options, filter: parseTopicFilter(text) })));
+  await Promise.all([subscribed, engine.clock.settle()]);
+  return { peer, attachment };
+}
 
 it("searches for returned events when a member's connection ends, and not when that of another client does", async () => {
   const memory = createMemoryStore();
@@ -15,37 +36,40 @@ it("searches for returned events when a member's connection ends, and not when t
   };
   const engine = await TestEngine.start({ store: withSessionCalls(memory, { findReturning }) });
   await engine.broker.open({ topic: "a", groupId: undefined });
-  const attach = async (key: string, filter: string): Promise<Attachment> => {
-    const request = {
-      groupId: undefined,
-      protocol: "MQTT",
-      key,
-      isClean: false,
-      windowMax: 9,
-      will: undefined,
-    } as const;
-    const rest = { expiryMs: 60_000, onConnected: () => {} };
-    const attached = engine.broker.attach({ ...request, ...rest }, new RecordingPeer());
-    const [attachment] = await Promise.all([attached, engine.clock.settle()]);
-    const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
-    await Promise.all([
-      attachment.subscribe([{ ...options, filter: parseTopicFilter(filter) }]),
-      engine.clock.settle(),
-    ]);
-    return attachment;
-  };
-  const leave = async (attachment: Attachment): Promise<void> => {
+  const leave = async ({ attachment }: { readonly attachment: Attachment }): Promise<void> => {
     attachment.detach({ expiryMs: 60_000, isRegular: true });
     await engine.clock.settle();
   };
-  await attach("member", "$share/s/a");
-  const leaving = await attach("leaving member", "$share/s/a");
-  await leave(await attach("other", "a"));
-  await leave(await attach("other", "a"));
+  await attach(engine, "member", ["$share/s/a"]);
+  const leaving = await attach(engine, "leaving member", ["$share/s/a"]);
+  await leave(await attach(engine, "other", ["a"]));
+  await leave(await attach(engine, "other", ["a"]));
   expect(searches).toBe(0);
   await leave(leaving);
   expect(searches).toBe(1);
-  await attach("member", "$share/s/a"); // takes the session over
+  await attach(engine, "member", ["$share/s/a"]); // takes the session over
   expect(searches).toBe(2);
+  await engine.stop();
+});
+
+it("takes events of at most five shares of a group at once from the store, however many shares match an event", async () => {
+  const memory = createMemoryStore();
+  const gate = createDeferred<void>();
+  let running = 0;
+  const takeShared: typeof memory.shares.takeShared = async (take) => {
+    running += 1;
+    await gate.promise;
+    return memory.shares.takeShared(take);
+  };
+  const engine = await TestEngine.start({ store: withSessionCalls(memory, { takeShared }) });
+  await engine.broker.open({ topic: "a", groupId: undefined });
+  const filters = Array.from({ length: 20 }, (_, index) => `$share/s${index}/a`);
+  const { peer } = await attach(engine, "member of many", filters);
+  await engine.publish("a", "1");
+  await engine.clock.settle();
+  expect(running).toBe(storeTurnsMax);
+  gate.resolve();
+  await engine.clock.settle();
+  expect(peer.sequences).toEqual(filters.map(() => 1));
   await engine.stop();
 });

@@ -13,11 +13,14 @@ import type { Feed, FeedRequest } from "../../dispatch/feed.ts";
 import type { RetainedParts } from "../retained/retained.ts";
 import type { ShareMember } from "./share-member.ts";
 import { findRoom, SharePlan } from "./share-plan.ts";
+import type { StoreTurns } from "../stored/store-turns.ts";
 import { stuck, Waiting, type WaitingParts } from "../waiting.ts";
 
 export interface ShareParts extends Omit<RetainedParts, "mayReceive">, WaitingParts {
   readonly store: { readonly shares: ShareStore };
   readonly createFeed: (request: FeedRequest) => Feed;
+  /** Bounds the takes of a group at this node: a client may be a member of a thousand shares, and one event for all of them must not delay the index. */
+  readonly takeTurns: StoreTurns;
 }
 
 /** Maximum number of characters of a share's name that health and the log show. */
@@ -193,7 +196,9 @@ export class Share implements Interest {
       await this.#waiting.woken();
       return true;
     }
-    const outcome = await this.#take(take);
+    const taken = await this.#parts.takeTurns.run(this.#groupId, () => this.#take(take), signal);
+    if (taken === undefined) return false;
+    const { result: outcome } = taken;
     if (outcome === "taken") {
       plan.give();
       return true;

@@ -7,6 +7,7 @@ import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
 import { SingleFlight } from "../../../lib/single-flight.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { ShareStore } from "../../../ports/share-store.ts";
+import { StoreTurns } from "../stored/store-turns.ts";
 import { Share, type ShareParts } from "./share.ts";
 import type { ShareMember } from "./share-member.ts";
 
@@ -14,7 +15,7 @@ export interface SharesParts {
   readonly store: { readonly shares: Pick<ShareStore, "findReturning"> };
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly toShareParts: (groupId: GroupId) => ShareParts;
+  readonly toShareParts: (groupId: GroupId) => Omit<ShareParts, "takeTurns">;
   /** Whether nodes share the store. */
   readonly isShared: boolean;
   /** Aborts when the process ends. */
@@ -35,6 +36,7 @@ export class Shares {
   readonly #trouble: ReportedTrouble;
   /** One read of the store finds all shares with returned events: with a read per share, each client that disconnects would cost thousands of reads. */
   readonly #checks = new SingleFlight(() => this.#check());
+  readonly #takeTurns = new StoreTurns();
   #isChecking = false;
   #isStopped = false;
 
@@ -86,7 +88,8 @@ export class Shares {
   }
 
   #create(text: TopicFilter): Share {
-    const share = new Share(this.#groupId, text, this.#parts.toShareParts(this.#groupId));
+    const parts = { ...this.#parts.toShareParts(this.#groupId), takeTurns: this.#takeTurns };
+    const share = new Share(this.#groupId, text, parts);
     this.#shares.set(text, share);
     if (!this.#isStopped) share.start();
     return share;
