@@ -3,9 +3,9 @@ pragma solidity 0.8.35;
 
 import {ITopicViews, TopicState} from "./TopicState.sol";
 
-// / @notice One topic as its own contract: shows the topic's state in the registry to other contracts and to explorers. / @dev Runs behind an EIP-1167 proxy at
-// the topic's address. It is stateless. `registry` is immutable, so it lives in the code that all proxies / share. Anyone can deploy another proxy of this
-// code. Its address is not a topic, so its views return an empty state.
+/// @notice One topic as its own contract: shows the topic's state in the registry to other contracts and to explorers.
+/// @dev Runs behind an EIP-1167 proxy at the topic's address. It is stateless. `registry` is immutable, so it lives in the code that all proxies
+/// share. Anyone can deploy another proxy of this code. Its address is not a topic, so its views return an empty state.
 contract Topic {
     /// @notice The registry that this topic belongs to.
     ITopicViews public immutable registry;

@@ -3,7 +3,7 @@
 export const compilerVersion = "0.8.35+commit.47b9dedd.Emscripten.clang";
 
 /** SHA-256 of the sources and the compiler's settings. */
-export const sourcesHash = "0a23f7d57a8b7a3093931d5d2c7dd53b7a1af6c847abd870f5f66aa1319878b1";
+export const sourcesHash = "47d225b6a9c0bc454ebf3181c3679f527a4627d379efa7b8feed74370507f334";
 
 export const topicAbi = [
   {
