@@ -152,7 +152,7 @@ function refused(failure: RpcFailure): BrokerError {
 
 function keyTooOld(address: Address, nonce: number): BrokerError {
   return new BrokerError("transactionFailed", {
-    details: `account ${address} has sent ${nonce} transactions, and none of the first ${registryNoncesMax} created a registry`,
+    details: `account ${address} has sent ${nonce} transactions, and a later start finds only a registry that one of the first ${registryNoncesMax} created`,
     hints: [
       "Give the registry's address, or a key that has sent nothing yet, so that its registry can be found again.",
     ],
