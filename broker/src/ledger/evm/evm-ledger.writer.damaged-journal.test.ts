@@ -53,7 +53,7 @@ test.each<[string, (entry: JournalEntry) => JournalEntry]>([
   expect(nonces.filter((nonce) => nonce >= (newest.nonce ^ 64))).toEqual([]);
 });
 
-test("a ledger knows that another signer's transactions are settled even if the journal damaged the nonce of one", async () => {
+test("a ledger knows that another signer's transactions are settled even if the nonce of one is damaged in the journal", async () => {
   world = await WriterWorld.start();
   const first = await world.createFirstWriter();
   await first.append("a");

@@ -17,7 +17,7 @@ export interface PatientProviderOptions {
 
 /**
  * A provider whose requests wait for the rate limits of its endpoints instead of failing. A start makes about 15 consecutive requests, and after a failure
- * begins again with the first one. If the limit were below that number, no start would ever succeed.
+ * begins again with the first one. If a limit is below that number, no start would succeed without the waits.
  */
 export function createPatientProvider(
   provider: EvmProvider,

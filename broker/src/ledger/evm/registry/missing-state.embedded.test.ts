@@ -43,8 +43,8 @@ test.each(["header not found", "missing trie node 1234"])(
 );
 
 /**
- * A ledger on a chain of its own. `rememberBlock` returns a function that makes the chain node lag from then on: it answers calls from the remembered block,
- * and refuses calls that name another one. `catchUp` ends the lag.
+ * A ledger on a chain of its own. `rememberBlock` returns a function that makes the chain node lag from then on: it answers calls for the latest block from the
+ * remembered block, and refuses calls that name a block by number. `catchUp` ends the lag.
  */
 async function startLedger(name: string, options: Partial<EvmLedgerOptions> = {}) {
   const genesisAccounts = [new Signer(testKey(name)).address];

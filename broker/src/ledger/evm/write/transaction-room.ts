@@ -21,8 +21,8 @@ export interface GasCharge {
 }
 
 /**
- * How much fits into one transaction. Four limits count: the configured ones, the size that the endpoint accepts, the gas of a block, and the endpoint's cap on
- * fees.
+ * How much fits into one transaction. The smallest limit decides: the configured one, the size that the endpoint accepts, the gas of a block, or the endpoint's
+ * cap on fees.
  */
 export class TransactionRoom {
   readonly #configured: ConfiguredLimits;

@@ -292,7 +292,7 @@ function putFirst(next: Variant, variants: readonly Variant[]): readonly Variant
   return [{ ...next, signedAt, signedAtBlock }, ...variants.filter((variant) => variant !== next)];
 }
 
-/** Stops tracking the transaction if its block is deep and nobody waits for the outcome, since no endpoint may have the receipt any more. */
+/** Stops tracking the transaction if its block is deep and nobody waits for the outcome, since perhaps no endpoint has the receipt any more. */
 function onSeen(
   state: TransactionState,
   { blockNumber, isDeep = false }: Extract<TransactionEvent, { kind: "seen" }>,

@@ -28,7 +28,7 @@ it("once the callers have timed out, names the oldest transaction that no block 
   expect(sender.trouble.find()).toBeUndefined();
 });
 
-it("names an old transaction that a reorg removed only after it has waited for a block that long again", async () => {
+it("names an old transaction that a reorg removed only after it has waited for a block for as long again", async () => {
   const world = new SenderWorld({ deadlineMs, journal: new TestJournal() });
   const { node, clock, sender } = world;
   node.includeMax = 1;

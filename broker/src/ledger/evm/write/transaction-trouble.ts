@@ -20,7 +20,7 @@ export interface TransactionTroubleOptions {
 const unknownRemedy = "Check whether the endpoint takes transactions of this account";
 
 const nonceRemedy = "Use an endpoint that answers eth_getTransactionCount with the tag pending";
-/** How long a refusal counts that may be over, in milliseconds: the broker learns that it is over only when somebody publishes. */
+/** How long a refusal counts if it may be over, in milliseconds: the broker learns that it is over only when somebody publishes. */
 const unknownMs = 300_000;
 
 interface Remedy {

@@ -116,7 +116,7 @@ export class Transmitter {
     }
   }
 
-  /** Looks whether the transaction itself has used its nonce: a proxy may send it twice and return the second answer. Then it must not get another nonce. */
+  /** Checks whether the transaction itself has used its nonce: a proxy may send it twice and return the second answer. Then it must not get another nonce. */
   async #checkUsedNonce(hash: Hash, failure: RpcFailure): Promise<RpcFailure> {
     try {
       const isOwn = await this.#options.rpc.knows(hash, { isSent: true });
