@@ -21,7 +21,7 @@ interface TakenGift extends ShareGift {
 interface KeptShare extends StoredShare {
   readonly groupId: GroupId;
   readonly filter: TopicFilter;
-  /** Given events that are not settled, in ascending order: a take adds events after the cursor, or replaces one in its place. */
+  /** Events given to members and not settled, in ascending order: a take adds events after the cursor, or replaces one in its place. */
   readonly events: Map<Position, TakenGift>;
 }
 

@@ -15,8 +15,8 @@ const connectionsMaxDefault = 10;
 
 /**
  * A store in a PostgreSQL database, which other nodes may use at the same time. Calls `onFault` only for damaged data; the store recovers from all other
- * faults. If a call fails for a reason that can pass, it throws error 200207 with a StoreError as its cause; 200300 if it got no free connection in time. It
- * throws other errors unchanged, as `start` throws all of them.
+ * faults. If a call fails for a reason that can pass, it throws error 200207, or 200300 if it got no free connection in time. Both have a StoreError as their
+ * cause. It throws other errors unchanged, as `start` throws all of them.
  * @throws StoreError when the address is malformed.
  */
 export function createPostgresStore(options: PostgresStoreOptions): SqlStore {

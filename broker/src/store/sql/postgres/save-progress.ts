@@ -12,10 +12,10 @@ const rowsPerStatementMax = 1_000;
 
 /**
  * Writes many rows in one statement, in a fifth of the time of one statement each. The statement is a transaction of its own that does not wait for the disk.
- * Begin, setting and commit would be three more round trips, and a busy node writes progress 20 times a second. It locks the rows in the order of their ids
- * before it changes any, so that two nodes that write the same rows cannot deadlock. It compares the values that rows have once they are locked, not those at
- * the start of the statement. Rows that others have locked follow in later statements, which wait for them: a rollback of one group must not delay the rows of
- * the others.
+ * Otherwise begin, setting and commit would be three more round trips, and a busy node writes progress 20 times a second. It locks the rows in the order of
+ * their ids before it changes any, so that two nodes that write the same rows cannot deadlock. It compares the values that rows have once they are locked, not
+ * those at the start of the statement. Rows that others have locked follow in later statements, which wait for them: a rollback of one group must not delay the
+ * rows of the others.
  */
 export async function saveProgress(
   database: Kysely<Schema>,
