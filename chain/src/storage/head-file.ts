@@ -93,8 +93,7 @@ export class HeadFile {
   }
 
   /**
-   * Call this at a clean stop. If this process wrote the file, writes the newest block again and syncs the file. Otherwise writes `head` if the file is not
-   * intact.
+   * Call this at a clean stop. If this process made blocks, writes the newest one again and syncs the file. Otherwise writes `head` if the file is not intact.
    * @throws what the file system throws.
    */
   settle(head: ChainEnd): void {
