@@ -127,7 +127,7 @@ describe("updateTrie", () => {
   });
 });
 
-/** Paths of the stored nodes of a trie that is built from scratch of these entries. */
+/** Paths of the stored nodes of a trie that is built from scratch from these entries. */
 function expectedPaths(entries: readonly Change[]): string[] {
   const paths: string[] = [];
   buildTrie(
