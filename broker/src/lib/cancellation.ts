@@ -8,7 +8,7 @@ export interface CancelSignal {
 }
 
 /**
- * A controller and its signal in one small object, for owners of which there are tens of thousands. An AbortController with its signal takes 790 bytes and each
+ * A controller and its signal in one small object, for each of tens of thousands of owners. An AbortController with its signal takes 790 bytes, and each
  * listener 120 more; this takes 40, and with two to five listeners 150 more in all. Listeners run once and must not throw.
  */
 export class Cancellation implements CancelSignal {

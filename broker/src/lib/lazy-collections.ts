@@ -1,6 +1,6 @@
 const noEntries: ReadonlyMap<never, never> = new Map<never, never>();
 
-/** A map for tens of thousands of owners, most of which add no entry: an empty Map takes 216 bytes, this takes 32. */
+/** A map for each of tens of thousands of owners. Most of them add no entry: an empty Map takes 216 bytes, this takes 32. */
 export class LazyMap<Key, Value> {
   #map: Map<Key, Value> | undefined;
 

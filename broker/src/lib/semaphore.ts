@@ -1,6 +1,6 @@
 import { allowManyListeners, type CancelSignal } from "./cancellation.ts";
 
-/** When the stack has this many entries more than twice the number of waiting tasks, it drops the entries of tasks that have given up. */
+/** Entries that the stack may have beyond twice the number of waiting tasks. With more, it drops the entries of tasks that have given up. */
 const stackSpare = 16;
 
 /** With `isNewestFirst`, one in this many hand-overs still goes to the task that has waited longest, so that it does not starve. */

@@ -22,7 +22,7 @@ type SignalSource = Pick<NodeJS.EventEmitter, "on" | "once">;
 export function onEndSignals({ stop, exitNow }: EndSignalHandlers, source: SignalSource = process): void {
   let isStopping = false;
   let mayExitNow = false;
-  // After a busy time, the event loop runs the timer first, then handles a waiting signal, and then runs this. So the signal still counts as a copy.
+  // After a busy time, the event loop runs the timer, then handles a waiting signal, and only then sets the flag. So the signal still counts as a copy.
   const endCopies = (): void => void setImmediate(() => (mayExitNow = true));
   const handle = (signal: NodeJS.Signals): void => {
     if (!isStopping) {

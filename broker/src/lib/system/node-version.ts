@@ -2,7 +2,7 @@
 const oldest = [20, 19] as const;
 
 /**
- * If `version` is too old, says which version of Node.js is needed. Otherwise the process would fail at an import, with an error that does not name the cause.
+ * If `version` is too old, says which version of Node.js is needed. Without this check, an import would fail, with an error that does not name the cause.
  */
 export function findNodeProblem(version: string = process.versions.node): string | undefined {
   const [major = 0, minor = 0] = version.split(".").map(Number);
