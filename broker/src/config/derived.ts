@@ -68,6 +68,7 @@ interface TransactionSize {
 
 /** Default maximum size of one transaction on the embedded chain. Every broker can read a batch of 1 MiB. */
 const embeddedTransaction: TransactionSize = { events: 4096, bytes: 1_000_000 };
+/** Default maximum size of one transaction on any other chain: public nodes refuse long ones. */
 const externalTransaction: TransactionSize = { events: 1000, bytes: 120_000 };
 
 /** Default maximum size of a group's transactions. */

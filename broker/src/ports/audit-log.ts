@@ -20,7 +20,7 @@ export interface AuditLine {
   readonly address?: string | undefined;
   readonly protocol?: string | undefined;
   readonly groupId?: string | undefined;
-  /** A topic or a filter by its real name, which includes the tenant's prefix. For a stream, its filters, separated by spaces. */
+  /** A topic or a filter by its real name, which includes the prefix of the tenant if there is one. For a stream, its filters, separated by spaces. */
   readonly topic?: string | undefined;
   /** Receiver of a callback: scheme, host and port. */
   readonly receiver?: string | undefined;

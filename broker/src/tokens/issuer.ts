@@ -56,7 +56,7 @@ export class Issuer {
   readonly options: IssuerOptions;
   readonly #parts: IssuerDependencies;
   readonly #trouble: ReportedTrouble;
-  /** Set while the issuer has no usable key, as two reads have shown. The reads succeeded, so the verifier refuses every token of the issuer. */
+  /** Set while the issuer has no usable key, as two reads have shown. The keys can be read, so the verifier refuses every token of the issuer. */
   readonly #withdrawal: ReportedTrouble;
   readonly #stopping = new AbortController();
   #running: Promise<void> = Promise.resolve();

@@ -131,7 +131,7 @@ async function orderOne(name: OrderName, { operator, caller, params, query, body
 async function orderAll(name: OrderName, { operator, caller, query, body }: AdminCall): Promise<unknown> {
   const isDryRun = query.dryRun === true;
   const search = toSearch(query);
-  // An unset variable of a script gives a blank prefix, which matches all topics. So the order would apply to too many subscriptions.
+  // An unset variable of a script gives a blank prefix, which matches all topics. With another condition, the order would then apply to too many subscriptions.
   if (search.prefix === "") throw parameterError('"prefix" is blank: name the beginning of topics, or leave it out');
   if (query.all !== true && Object.values(search).every(leavesNothingOut)) {
     throw parameterError('name what to search for, or set "all=true"');

@@ -7,8 +7,9 @@ export const TOPIC_ALIAS_INVALID = 0x94;
 export const UNSUPPORTED_PROTOCOL_VERSION = 0x84;
 
 /**
- * The client sent bytes that are not a packet, or a packet that the standard or a limit forbids. The connection ends. If the packet is a CONNECT, a CONNACK
- * gives the reason, if the client's version has a code for it. A connected 5.0 client gets the reason code in DISCONNECT. All other clients see only the close.
+ * The client sent bytes that are not a packet, or a packet that the standard or a limit forbids. The connection ends. If the packet is a CONNECT that can be
+ * decoded, or one of an unknown version, a CONNACK gives the reason, if the client's version has a code for it. A connected 5.0 client gets the reason code in
+ * DISCONNECT. All other clients see only the close.
  */
 export class PacketError extends Error {
   override readonly name = "PacketError";

@@ -6,7 +6,7 @@ import type { UnreadBytes } from "./memory.ts";
 /** Output of a socket. Joins everything that one callback of the event loop writes into one write. */
 export class Outbox {
   readonly #stream: Duplex;
-  /** Bytes for the next write. The write copies them into one buffer, because several writes cost more than copying many packets. */
+  /** Bytes for the next write, which copies them into one buffer: several writes cost more than copying many packets, and small buffers take more memory. */
   #held: Buffer[] = [];
   #heldBytes = 0;
   /** Called once the system has taken the held bytes. */

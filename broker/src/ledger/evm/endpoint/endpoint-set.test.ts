@@ -245,7 +245,7 @@ describe("another chain", () => {
 
   it.each([
     ["another id", { chainId: 2 }, /serves chain 2, and the group is on chain 1/],
-    ["another first block", { genesis: `0x${"11".repeat(32)}` }, /serves another chain with the same id 1: /],
+    ["another first block", { genesis: `0x${"11".repeat(32)}` }, /with the same id 1: its first block is/],
   ])("does not use an endpoint with %s", async (_, difference, reason) => {
     const [first, second] = await startNodes(2);
     Object.assign(second.chain, difference);
