@@ -283,7 +283,7 @@ export class AdminClient {
     try {
       await this.#ask({ method: "DELETE", path: `/roles/${encodeURIComponent(name)}` }, options);
     } catch (error) {
-      // This is no failure: an earlier try, whose answer was lost, may have removed the role. Either way the role is gone.
+      // If an earlier try, whose answer was lost, may have removed the role, its absence is no failure: either way the role is gone.
       const isGone = error instanceof SteleError && error.code === roleNotExist && !error.wasRefused;
       if (!isGone) throw error;
     }

@@ -294,7 +294,7 @@ const groupSchema = z.strictObject({
     .strictObject({ events: z.int(), seconds: z.number().optional() })
     .optional()
     .describe(
-      "The largest number of undelivered events of one callback subscription at this node, and the age of the oldest undelivered event of all, as of a few seconds ago.",
+      "The largest number of undelivered events of one active callback subscription at this node, and the age of the oldest such event, as of a few seconds ago.",
     ),
   indexedBlock: z.int(),
   headBlock: z.int().optional(),
@@ -379,7 +379,7 @@ const figureSchema = z.strictObject({
   failed: z.int(),
   attemptMs: percentiles.optional(),
   lagBlocks: z.int().describe("Blocks that the index is behind."),
-  lagEvents: z.int().describe("Largest number of undelivered events of one callback subscription at this node."),
+  lagEvents: z.int().describe("Largest number of undelivered events of one active callback subscription at this node."),
   memoryBytes: z.int(),
 });
 export const adminFiguresSchema = z
