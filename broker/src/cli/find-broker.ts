@@ -37,7 +37,10 @@ export function findBroker(flags: BrokerFlags, contexts: Contexts, env: CliIo["e
   return address;
 }
 
-/** @throws UsageError for a blank group. A script may mean a variable that is not set, so a blank group must not stand for the default group or all groups. */
+/**
+ * @throws UsageError for a blank group. A blank group may come from an unset variable of a script, so it must stand neither for the default group nor for all
+ * groups.
+ */
 export function checkGroup(groupId: string | undefined): void {
   if (groupId?.trim() === "") throw new UsageError("the group of --group or the context is blank: name one, or none");
 }

@@ -9,9 +9,9 @@ const misread = /^\s*https?:\/*[^/?#@]*:\d*[/?]+[^/?#@]+@/i;
 const mayNamePassword = /^\s*https?:[^@]*:[^@]*@/i;
 
 /**
- * Checks a URL that the user gives; `name` says where. Refuses `localhost:3000`, a URL of the scheme `localhost`. Refuses a user name and a password, because
- * no request would carry them, and shows them in no message. This includes passwords with `#`, `?` or `/`, which end the host early: the text is then no URL,
- * or the user name counts as the host. Does not notice `https://me:12/3/secret@host`, a password of digits with two `/`.
+ * Checks a URL that the user gives; `name` says where. Refuses `localhost:3000`: its scheme would be `localhost`. Refuses a user name and a password, because
+ * no request would carry them, and shows them in no message. This includes passwords with `#`, `?` or `/`: such a character ends the host, so the text is no
+ * URL, or its user name is read as the host. Does not notice `https://me:12/3/secret@host`, a password of digits with two `/`.
  * @throws UsageError unless the text is an http or https URL without user name and password.
  */
 export function checkHttpUrl(text: string, name: string): void {

@@ -17,7 +17,7 @@ export function sinceOption(): Option {
 
 /**
  * Where a tail starts by `--since` or `--after`. A time before 1970 becomes 1970: no event is older, and `Date` has a limit.
- * @throws UsageError for a blank place, for example of a variable that is not set: the broker would start after the newest event.
+ * @throws UsageError for a blank place. It may come from an unset variable of a script, and the broker would start after the newest event.
  */
 export function startOf({
   since,

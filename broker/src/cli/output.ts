@@ -38,7 +38,7 @@ export class Output {
     this.#hasColor = io.stdout.isTTY === true && !noColor && term !== "dumb";
   }
 
-  /** From now on, a result that nothing reads does not keep the command alive after the signal. */
+  /** After this call, the signal ends the command even if nothing reads its output. */
   endWith(signal: AbortSignal): void {
     this.#signal = signal;
   }

@@ -110,7 +110,7 @@ it.each([
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(says) });
 });
 
-it("subs skip, ended by Ctrl-C after the answer for one subscription, does not say that the next may have changed", async () => {
+it("subs skip that Ctrl-C ends between two requests does not say that the next subscription may have changed", async () => {
   const ending = new AbortController();
   const asked: string[] = [];
   vi.stubGlobal("fetch", async (input: string) => {
@@ -231,7 +231,7 @@ it.each([
     ["listen", "t", "--forward", "http://127.0.0.1:1", "--after", " "],
     "the place of --after",
   ],
-])("refuses a blank argument, for example of a variable that is not set: %s", async (_, argv, subject) => {
+])("refuses a blank argument, which may come from an unset variable: %s", async (_, argv, subject) => {
   const { code, stderr } = await run(argv, {});
   expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(`stele: ${subject} is blank`) });
   expect(sent).toEqual([]);

@@ -54,7 +54,7 @@ async function* examine({ broker, io, signal }: Session, flags: DoctorFlags): As
   const answers = await examineAddress(url, signal);
   yield* answers;
   if (answers.some(({ status }) => status === "failed")) return;
-  // A check reports why its call failed. A pause before a repeat, as long as the broker asks for, would hide that.
+  // A check reports why its call failed. A pause that the broker asks for could outlast the check and hide that reason.
   const stele = new Stele({ ...address, retries: 0 });
   const { findings: groups, listeners } = await inTime(signal, (ending) => examineGroups(stele, ending));
   yield* groups;

@@ -93,7 +93,7 @@ interface Words {
 
 function checkCall({ topic, content }: Words, { cloudevents, whole, once, count, template, open }: PubFlags): void {
   if (topic === undefined && !cloudevents) throw new UsageError("give a topic");
-  if (topic?.trim() === "") throw new UsageError("the topic is blank"); // It must not mean the subject of each CloudEvent.
+  if (topic?.trim() === "") throw new UsageError("the topic is blank"); // A blank topic must not mean the subject of each CloudEvent.
   if (topic === undefined && open) throw new UsageError("--open needs a topic on the command line");
   if (content !== undefined && (cloudevents || whole))
     throw new UsageError(
