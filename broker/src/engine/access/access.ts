@@ -236,10 +236,10 @@ export class Access {
   }
 
   recall(owner: string): Principal {
-    return this.#policy.recall(owner as Owner); // It was stored as one.
+    return this.#policy.recall(owner as Owner); // The store has only ids of owners.
   }
 
-  /** Returns a function: whether the caller can name a topic. Events of other topics, such as another tenant's, do not exist for it. */
+  /** Returns a function that tells whether the caller can name a topic. Events of other topics, such as another tenant's, do not exist for it. */
   finderFor({ principal }: Pick<Caller, "principal">): (topic: TopicName) => boolean {
     const names = tenantNamesOf(principal);
     return names === undefined ? () => true : (topic) => names.isOwn(topic);
@@ -250,7 +250,7 @@ export class Access {
     return tenantNamesOfOwner(toOwner(principal));
   }
 
-  /** Returns a function: whether all events of a topic, or of a filter, may reach a subscription. */
+  /** Returns a function that tells whether all events of a topic, or of a filter, may reach a subscription. */
   receiverOf({ groupId, principal }: Subscription): (topic: TopicName | TopicFilter) => boolean {
     return this.#receiver(toOwner(principal), groupId);
   }
@@ -268,7 +268,7 @@ export class Access {
     });
   }
 
-  /** Returns a function: whether all events of a topic, or of a filter, may reach a principal in a group. */
+  /** Returns a function that tells whether all events of a topic, or of a filter, may reach a principal in a group. */
   receiverFor(principal: Principal, groupId: GroupId): (topic: TopicName | TopicFilter) => boolean {
     if (principal.kind !== "known" || principal.token === undefined) {
       return this.#receiver(ownerOf(principal), groupId);
@@ -315,5 +315,5 @@ function within(names: TenantNames | undefined, mayReceive: Receiver): Receiver 
 }
 
 function toOwner(principal: string | undefined): Owner {
-  return (principal ?? nobody) as Owner; // It was stored as one.
+  return (principal ?? nobody) as Owner; // The store has only ids of owners.
 }

@@ -49,7 +49,7 @@ export type Principal = Anonymous | Rejected | Known;
 export const anonymous: Anonymous = { kind: "anonymous" };
 
 /** Owner of everything that was created without a credential. No known principal has this id. */
-export const nobody = "anonymous" as Owner; // It has no tenant, and is reserved as a name.
+export const nobody = "anonymous" as Owner; // An id without a tenant; no principal can have this name.
 
 export function toOwnerId(name: string, tenant: string | undefined): Owner {
   return (tenant === undefined ? name : `${tenant}/${name}`) as Owner; // The one function that composes an owner.

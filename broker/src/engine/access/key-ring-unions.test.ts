@@ -10,7 +10,7 @@ import { KeyRing } from "./key-ring.ts";
 import { secret } from "../testing/key-secret.ts";
 import { usedBytes } from "../../lib/testing/collect-garbage.ts";
 
-const owner = "shop" as Owner; // As a key of a principal without a tenant has it.
+const owner = "shop" as Owner; // Owner of the keys of the principal shop without a tenant.
 const rules = (...actions: AccessRule["actions"]): readonly AccessRule[] => [{ effect: "allow", actions, filter: "#" }];
 
 let clock: VirtualClock;

@@ -107,7 +107,7 @@ it.each([
 });
 
 it("ends the rights of a revoked key's owner, even if the damaged row of the key names somebody else", async () => {
-  const owner = "acme/billing" as Owner; // As a key's principal has it.
+  const owner = "acme/billing" as Owner; // Owner of the keys that `keyOf` makes.
   const scope = { groupId: "1", topic: "acme/x" };
   await table.insertApiKey(keyOf(ids[1], { roles: ["consumer"] }), 10);
   await clock.advance(keysReadEveryMs + 1);
@@ -176,7 +176,7 @@ it("reports a key as expired even while it cannot read the keys", async () => {
 });
 
 describe("the keys of one owner", () => {
-  const owner = "acme/billing" as never; // As a key's principal has it.
+  const owner = "acme/billing" as never; // Owner of the keys that `keyOf` makes.
   const allows = (action: "publish" | "subscribe") =>
     ring.rulesOf(owner)?.allows(action, { groupId: "1", topic: "acme/x" });
 
@@ -251,7 +251,7 @@ describe("a stored role", () => {
       (action) => principal.kind === "known" && principal.rules.allows(action, scope),
     );
   const rightsNow = (): readonly string[] => rightsOf(ring.authenticate(credentialOf(ids[1])));
-  const owner = "acme/billing" as Owner; // As a key's principal has it.
+  const owner = "acme/billing" as Owner; // Owner of the keys that `keyOf` makes.
   const lacking = "a key of its owner has a role that does not exist";
 
   it("that changes takes effect within a second, on its keys and on principals that were authenticated before", async () => {

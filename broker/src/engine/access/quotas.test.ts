@@ -134,7 +134,7 @@ describe("connections", () => {
     expect(() => connect(known("a", "acme"), new AbortController())).toThrow(/2 connections/);
   });
 
-  it("are admitted at the limit if they take over a session; a third one is refused before the first has ended", () => {
+  it("are admitted at the limit if they take over a session, but not as its third connection before the first has ended", () => {
     const [former, other, next] = [new AbortController(), new AbortController(), new AbortController()];
     connect(known("a", "acme"), former, "device 1");
     connect(known("a", "acme"), other, "device 2");

@@ -69,7 +69,7 @@ it("caches a bounded number of decisions, however many sets there are", () => {
   expect(allowed).toBe(sets.length * 100);
 });
 
-it("decides once for each of a few topics of 20,000 readers, which all get the same events in turn", () => {
+it("decides once for each reader and topic, although 20,000 readers get the events of a few topics in turn", () => {
   let asked = 0;
   const counted: BoundRule = {
     get effect() {
