@@ -107,7 +107,7 @@ export class GroupLife {
     const reason = ofGroup ?? ofDelivery() ?? ofProcess?.reason;
     const { headBlock, facts, warning, transactionFailure } = group.ledger.view();
     const ofReaders = this.#parts.troubles.warningOf(group.id);
-    // Only the node that writes the index scrubs it and drops old copies: another one does not notice the end of the trouble.
+    // Only the node that writes the index scrubs it and drops old copies. Another node would not notice that the cause of such a warning has ended.
     const ofUpkeep = this.isFollowing ? [group.indexDamage.warning, retention.warning] : [];
     const warnings = [
       transactionFailure,

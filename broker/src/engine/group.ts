@@ -215,9 +215,9 @@ export class Group {
   }
 
   /**
-   * If the index has the newest block of the places, it also has the batches before the last. If it has another block of that number, a reorg may have moved
-   * the transaction there: then looks for each batch, until `signal` aborts. Does not compare the hash of a block that the index has forgotten: the index had
-   * reached a much later block when this node looked.
+   * Whether the index has the batches of a transaction at these places. If it has the block of the last place, it has the batches of all earlier places, so
+   * this looks only for the last. If it has another block of that number, a reorg may have moved the transaction there: then looks for each batch, until
+   * `signal` aborts. If the index has forgotten the block's hash, it is much further by now: then compares no hash.
    */
   async #areIndexed(places: readonly IndexedPlace[], signal: AbortSignal): Promise<boolean> {
     const last = places.at(-1);

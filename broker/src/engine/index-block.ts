@@ -8,10 +8,10 @@ import type { LedgerBlock, LedgerEntry } from "../ports/ledger.ts";
 import type { IndexedBlock, SkippedEntry } from "../ports/store.ts";
 
 /**
- * Converts chain blocks to index blocks. `known` are the indexed topics that occur in these blocks, by contract address. `taken` are the names that these
- * blocks give to new topics although an indexed topic has them. Anybody may write to the chain, so this skips topics whose names break the rules or are
- * taken, the events of such topics, and batches that do not decode or exceed a limit. The same ledger blocks give the same result on every node. Nodes with
- * different limits get different ledger blocks from one chain, but the same positions.
+ * Converts chain blocks to index blocks. `known` are the indexed topics that occur in these blocks, by contract address. `taken` are the names of new topics in
+ * these blocks that an indexed topic already has. Anybody may write to the chain, so this skips topics whose names break the rules or are taken, the events of
+ * such topics, and batches that do not decode or exceed a limit. The same ledger blocks give the same result on every node. Nodes with different limits get
+ * different ledger blocks from one chain, but the same positions.
  */
 export function indexBlocks(
   blocks: readonly LedgerBlock[],

@@ -43,7 +43,7 @@ it("is rebuilding until the index again has every block that the node saw, even 
   progress.rollBackTo(-1);
   progress.rebuildTo(900);
   progress.advanceTo(512);
-  progress.rebuildTo(512); // Another start read an index that was only partly rebuilt.
+  progress.rebuildTo(512); // The group started again, and read an index that was only partly rebuilt.
   expect(progress.isRebuilding).toBe(true);
   progress.advanceTo(900);
   expect(progress.isRebuilding).toBe(false);
@@ -70,7 +70,7 @@ it("never forgets the oldest block that it saw, although the index is rolled bac
   expect(progress.seen.map(({ number }) => number)).toEqual([7]);
 });
 
-it("counts as being rebuilt until it sees the index anew if the chain ends before every block that it saw", () => {
+it("is rebuilding until seeAnew is called, if the chain ends before every block that the node saw", () => {
   const progress = new IndexProgress();
   for (const number of [900, 901]) progress.saw({ number, hash: `0x${number}` });
   progress.rebuildTo(901);

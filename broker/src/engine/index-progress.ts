@@ -59,7 +59,10 @@ export class IndexProgress {
     this.#rebuiltUpTo = Math.max(this.#rebuiltUpTo, blockNumber);
   }
 
-  /** Call it when the index has the chain's newest block: a reorg, or a restore, has left the chain shorter. The blocks after it need not come again. */
+  /**
+   * Call it when the index has the chain's newest block, although it lacks later blocks that this node saw. A reorg or a restore has left the chain shorter, so
+   * these need not come again.
+   */
   rebuildAtMostTo(blockNumber: number): void {
     this.#isOutdated = (this.#seen[0]?.number ?? -1) > blockNumber;
     if (this.#isOutdated) return;
@@ -67,7 +70,7 @@ export class IndexProgress {
     this.#endRebuilding();
   }
 
-  /** Call it once this is outdated, with all blocks to which the index can roll back, ascending. */
+  /** Call it when {@link isOutdated} is true, with all blocks to which the index can roll back, ascending. */
   seeAnew(blocks: readonly BlockRef[]): void {
     this.#seen = [...blocks];
     this.#isOutdated = false;

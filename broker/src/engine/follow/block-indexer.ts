@@ -68,7 +68,7 @@ export class BlockIndexer {
     }
   }
 
-  /** Names that these blocks give to new topics although an indexed topic has them. */
+  /** Names of new topics in these blocks that an indexed topic already has. */
   async #findTaken(blocks: readonly LedgerBlock[]): Promise<ReadonlySet<TopicName>> {
     const { ledger, store } = this.#options;
     const opened = namesOpenedIn(blocks);

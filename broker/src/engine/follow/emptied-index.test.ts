@@ -110,7 +110,7 @@ describe("while an emptied index is rebuilt", () => {
     expect(textsOf(cluster, id)).toEqual(["new"]);
   });
 
-  it("a node starts, and its client gets the events that later replace removed ones", async () => {
+  it("a node starts, and its client gets an event that a later reorg puts in the place of another", async () => {
     const { cluster, release } = await startRebuilding();
     cluster.launch(2);
     await cluster.clock.advance(2_000);

@@ -6,7 +6,7 @@ import { findAncestor } from "./find-ancestor.ts";
 
 const { signal } = new AbortController();
 
-it("throws if a second answer has the block that the first denied", async () => {
+it("throws if the second answer has a block that the first one lacked", async () => {
   const engine = await TestEngine.start({ confirmations: 0 });
   onTestFinished(() => engine.stop());
   await engine.broker.open({ topic: "a", groupId: undefined });

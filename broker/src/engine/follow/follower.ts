@@ -91,7 +91,7 @@ export class Follower {
     const head = this.#head?.number ?? -1;
     const topic = await store.findTopic(groupId, name);
     if (topic === undefined) return;
-    // Look only for the topic's next sequence: each rollback delivers events again, so it must make the index grow.
+    // Search only for the topic's next sequence: a rollback repeats deliveries, so the index must gain at least that batch by it.
     const batch = { address: topic.address, firstSequence: topic.sequence + 1 };
     const range = { from: Math.max(topic.blockNumber, head - reorganisationBlocksMax), to: head };
     const blockNumber = await ledger.findBatch(batch, range, signal);
@@ -121,8 +121,8 @@ export class Follower {
   }
 
   /**
-   * Whether the chain has another final block in place of the first indexed one after `ancestor`. If not, the chain is only shorter than the index, or the
-   * branch of a chain node that lags: {@link follow} finds out once the chain's final block reaches the index.
+   * Whether the chain has another final block in place of the first indexed one after `ancestor`. If not, the chain is only shorter than the index, or a
+   * lagging chain node shows an old branch: {@link follow} finds out once the chain's final block reaches the index.
    */
   async #isReplacedAfter(ancestor: BlockRef, signal: AbortSignal): Promise<boolean> {
     const { ledger, store } = this.#parts;

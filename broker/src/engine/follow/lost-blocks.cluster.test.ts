@@ -23,7 +23,7 @@ async function loseBlocks(count: number, rollBacks: number): Promise<number> {
   return kept.number;
 }
 
-/** Hides rollbacks from the nodes, also the one by which a test removes blocks: such a server has lost their number. */
+/** Hides rollbacks from the nodes, also the rollback by which a test removes blocks: a server that lost commits has lost their number too. */
 function loseRollBacks(count: number): void {
   const { store } = cluster.shared;
   const findHead = store.findHead.bind(store);

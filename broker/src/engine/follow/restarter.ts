@@ -108,7 +108,7 @@ export class Restarter {
       progress.enterGeneration(head?.generation ?? 0);
       progress.advanceTo(head?.blockNumber ?? -1);
       progress.forgetSeen(kept);
-      // Wait for `before` even after a rollback, which adds none of the missing blocks. Once the index has every final block, the rebuild ends anyway.
+      // Wait for `before` after a rollback too: it restores none of the missing blocks. Once the index has every final block, the rebuild ends in any case.
       if (progress.blockNumber < Math.max(kept, before - reorganisationBlocksMax)) progress.rebuildTo(before);
       this.#isDue = false;
       for (const one of readers) one.restart(groupId, endOfBlock(Math.max(0, kept)));

@@ -75,7 +75,7 @@ it("warns once if other blocks replaced those that the database lost, even befor
   writer.flush = flush;
   await watcher.catchUp(signal);
   expect(restarts).toEqual([endOfBlock(2)]);
-  // It would go to the head, which is no longer before any cursor.
+  // A rollback would go to the head, and no cursor is beyond the head by now.
   expect(restarter.owesRollBack).toBe(false);
   expect(health.warning).toContain("the database lost a part of the index");
   writer.flush = fail;
@@ -111,7 +111,7 @@ it("sees only blocks of the generation with which its first readers begin", asyn
     return listBlocks(...call);
   };
   await watcher.catchUp(signal);
-  // Otherwise the next call would restart readers that began in between after block 3, which they have not read from the new branch.
+  // Otherwise the next call would restart the readers that began in between. They would continue after block 3, without its events of the new branch.
   expect(progress.generation).toBe(1);
   await watcher.catchUp(signal);
   expect(restarts).toEqual([]);

@@ -72,7 +72,7 @@ export class Watcher {
   async #approach(head: IndexHead | undefined): Promise<IndexHead | undefined> {
     const { progress, hub, groupId } = this.#options;
     const isFirst = progress.generation === -1;
-    // Before a restart, which would leave the head as the only seen block: if other nodes emptied the index, the node may see no block until then.
+    // See the blocks before a restart, which would note only the head. This node may have seen none yet, if other nodes emptied the index before it started.
     if (head !== undefined && progress.seen.length === 0 && !(await this.#seeBlocks(head))) return this.#findHead();
     if (!isFirst && this.#hasRolledBack(head)) return this.#restart();
     if (!isFirst && head !== undefined && hub.hasReaders(groupId)) return this.#feed(head);
