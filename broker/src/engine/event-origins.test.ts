@@ -88,7 +88,7 @@ it("a batch whose reads hang waits once although the chain answers another reade
   expect(times.filter((time) => time !== undefined)).toHaveLength(7);
 });
 
-it("quick refusals of every block delay a batch by seconds in all, not for each block", async () => {
+it("if the chain refuses the time of each block, a batch waits five seconds in all, not once for each block", async () => {
   engine = await TestEngine.start();
   const id = await pausedWith("a", 20);
   let reads = 0;

@@ -31,7 +31,7 @@ function create(options: Partial<LanesOptions<Item>>): Lanes<Item> {
   return new Lanes({ clock, stopping: new Cancellation(), deliver, ...limits, ...options });
 }
 
-/** An item of the lane that its name begins with. */
+/** An item. The first letter of its name is its lane. */
 function item(name: string, bytes = 1): Item {
   return { name, lane: name.slice(0, 1), bytes, isAlone: false };
 }

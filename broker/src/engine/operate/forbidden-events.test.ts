@@ -7,7 +7,7 @@ import type { SubscriptionOrder } from "./calls.ts";
 let engine: TestEngine;
 let id: string;
 let denied: readonly (string | undefined)[];
-/** A subscription that may not receive the first event, of the topic a, and whose receiver fails at the second, of the topic b. */
+/** A subscription with two waiting events. It may not receive the first, of the topic a, and its receiver fails at the second, of the topic b. */
 beforeEach(async () => {
   denied = ["a"];
   engine = await TestEngine.start({ policy: { ...allowAll, mayReceive: (_, { topic }) => !denied.includes(topic) } });

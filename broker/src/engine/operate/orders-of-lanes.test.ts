@@ -104,7 +104,7 @@ it("replay also repeats events that were delivered beyond the cursor", async () 
   expect(seen("good")).toEqual([1, 2, 3, 1, 2, 3]);
 });
 
-it("subscribing again twice repeats no delivered event, even if the worker between has not read any event", async () => {
+it("subscribing again twice repeats no delivered event, even if the worker in between has read no event", async () => {
   const id = await start();
   const { store } = engine;
   const readBatches = store.readBatches.bind(store);

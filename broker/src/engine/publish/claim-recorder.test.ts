@@ -199,7 +199,7 @@ it("records a key although the store answers that a failed record holds it, if t
 });
 
 it.each([0, 2_000])(
-  "lets no late record of a session's key, after %i others, replace the key's next publish",
+  "a session's key that the store records late, after %i others, does not replace the key's next publish",
   async (count) => {
     const clock = new VirtualClock();
     const store = createMemoryStore();

@@ -147,7 +147,8 @@ export class ClaimRecorder {
 
   /** Records the keys. If a failed claim of this node holds one, frees it and records it again. Returns the rows of others that hold one of the keys. */
   async #write(claims: readonly Claim[]): Promise<readonly TakenRow[]> {
-    const unsure = this.#unsure.senders(); // Before the write: one that is freed during the write may still hold its key in the answer.
+    // Read them before the write: a failed claim that is freed during the write may still hold its key in the store's answer.
+    const unsure = this.#unsure.senders();
     const taken = await this.#writeOnce(claims);
     const unused = taken.flatMap((row) => ("token" in row && unsure.get(row.token) === row.sender ? row : []));
     if (unused.length === 0) return taken;

@@ -12,8 +12,8 @@ const roundMs = 60_000;
 const expiredPerPageMax = 1_000;
 
 /**
- * Extra time for which keys are kept, in milliseconds, so that none expires early. The session time that a key gets may be late: the stored time by a
- * round, and this node's copy of it by another.
+ * Extra time for which keys are kept, in milliseconds, so that none expires early. The session time that a key gets may be two rounds late: the stored time is
+ * up to a round late, and this node's copy of it up to another round.
  */
 const extraKeptMs = 2 * roundMs;
 
@@ -30,7 +30,7 @@ export interface KeyJanitorOptions {
   >;
 }
 
-/** Minimum number of keys of a scope or tenant that the store reports, unless a limit is lower. So many small ones take no memory. */
+/** The store reports only scopes and tenants with at least this many keys, or with fewer if a limit is lower. So many small ones take no memory. */
 const accountCountMin = 16;
 
 /** Extra keys for wills, as a fraction of the limits of the group and of all sessions. Callers may have used up a limit, and nobody repeats a refused will. */

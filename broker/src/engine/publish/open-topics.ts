@@ -46,9 +46,9 @@ export interface OpenTopicsOptions {
 }
 
 /**
- * The topics of one group that were open when the index was last asked, so that a publish finds its topic at once. Only open topics are
- * kept, and the chain has the last word: it refuses a batch of a topic that was closed since, and then the topic is forgotten. So a stale
- * entry costs a refused batch, and never a wrong answer. After a rollback of the index, all are forgotten: a publish may open a topic that it removed.
+ * The topics of one group that were open when the index was last asked, so that a publish finds its topic at once. Only open topics are kept, and the chain has
+ * the last word: it refuses a batch of a topic that was closed since, and then the topic is forgotten. So a stale entry costs a refused batch, and never a
+ * wrong answer. A rollback of the index clears the cache: a publish may have to open a topic that the rollback removed.
  */
 export class OpenTopics {
   readonly #options: OpenTopicsOptions;

@@ -50,8 +50,8 @@ export class EventQuery {
   }
 
   /**
-   * The place of an event. If two topics that are equal for the caller have events with this identifier, the lower place: whoever begins there gets an event
-   * twice at most, and misses none. Does not read dropped events from the chain. @throws BrokerError 100300 to 100304, 200208.
+   * The place of an event. If events of two topics have this identifier, and the caller prefers neither topic, the lower of both places: whoever begins there
+   * gets an event twice at most, and misses none. Does not read dropped events from the chain. @throws BrokerError 100300 to 100304, 200208.
    */
   async getPlace(
     group: Group,

@@ -53,8 +53,8 @@ export class PatternCounts {
   }
 
   /**
-   * Adds the events between a cursor and the current position. Returns false if some remain after more batches than there are topics: then the tally is
-   * invalid.
+   * Adds the events between a cursor and the current position. Stops once it has counted more batches than the group has topics. If events remain then, returns
+   * false, and the tally is invalid.
    */
   async #addRange(cursor: Position): Promise<boolean> {
     const { store, slices, groupId } = this.#options;

@@ -81,7 +81,7 @@ it.each([
   ["all dead letters", "second fails", second],
   ["the dead letters of the eventId", "first fails", first],
   ["the dead letters of the eventId", "second fails", second],
-])("redelivers %s of one subscription with one eventId, although the %s again", async (which, _, failing) => {
+])("redelivers %s if two of them have one eventId, although the %s again", async (which, _, failing) => {
   const id = await engine.subscribe("topic/+", { url, options: { onFailure: "skip", attemptsMax: 1 } });
   const eventId = await publish(first, second);
   engine.sink.attempts.length = 0;
