@@ -98,7 +98,7 @@ export class FilterRemoval {
       const { session } = known;
       const wasInMemory = !session.filterSet.areStored && removeFrom(session, id);
       if (!session.isStored) return wasInMemory;
-      // Also if only memory had the filter: while a session joins its first share, the store may have written the filters before it answers.
+      // Remove the row's filter even if the filter was in memory: while a session joins its first share, the store may write the filters before it answers.
       const wasInRow = await store.sessions.removeSessionFilter(id);
       await this.#parts.onChanged(session);
       return wasInMemory || wasInRow;
@@ -106,8 +106,9 @@ export class FilterRemoval {
   }
 
   /**
-   * If another node may have the connection of a STOMP session, removes only the filters: that node then ends the session. A single node removes the session
-   * at once. Even if its row names a connection, there is none: a stop leaves rows as they are. And the next start would keep a session without filters.
+   * If another node may have the connection of a STOMP session, removes only the filters: that node then ends the session. A single node removes the session at
+   * once. Its row may still name a connection, because a stop leaves rows as they are, but there is none. If only its filters were removed, the next start
+   * would keep the session without filters.
    */
   async #removeStored(id: SubscriptionId): Promise<boolean> {
     const { sessions } = this.#parts.store;

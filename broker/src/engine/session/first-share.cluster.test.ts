@@ -171,7 +171,7 @@ it("gives a client the events that replace removed ones if another node rolls th
   expect(textsOf(peer)).toEqual(["1", "2"]);
 });
 
-it("gives a client one copy of a retained event that replaces one that a rollback removed while the client joined its first share", async () => {
+it("gives a client one copy of a topic's new retained event if a rollback removed the former one while the client joined its first share", async () => {
   const peer = new RecordingPeer();
   const { attachment, find } = await subscribeRetained(peer);
   await joinDuring(attachment, async () => {
@@ -183,7 +183,7 @@ it("gives a client one copy of a retained event that replaces one that a rollbac
   expect(textsOf(peer)).toEqual(["new"]);
 });
 
-it("gives a client without a share one copy of a retained event that replaces one that a rollback by another node removed", async () => {
+it("gives a client without a share one copy of a topic's new retained event if a rollback by another node removed the former one", async () => {
   const peer = new RecordingPeer();
   const { find } = await subscribeRetained(peer);
   await cluster.run(removeBlocks(1).then(() => publishRetained("new")));

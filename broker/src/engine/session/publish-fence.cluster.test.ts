@@ -36,7 +36,7 @@ function send(index: number, { session }: Attachment, text: string): Promise<Pub
 const release = (index: number, { session }: Attachment): Promise<boolean> =>
   cluster.node(index).broker.release({ groupId: undefined, session: session.keys, key: "1" });
 
-/** Expects that node 0 does not publish the packet that it read late, neither under its membership from before the halt nor after it has joined again. */
+/** Expects that node 0 does not publish the packet that it read late: neither under its membership from before the halt, nor after it has joined again. */
 async function expectFenced(first: Attachment, late: Promise<PublishOutcome>): Promise<void> {
   expect(await cluster.run(late)).toMatchObject({ status: "REFUSED", error: { code: 200_207 } });
   await cluster.clock.advance(5_000);

@@ -110,7 +110,7 @@ const examples: [History][] = [
       delaysMs: [60, 5],
     },
   ],
-  // A session continued from a row that the store read before a rollback, but that reached the node after it.
+  // A session continued from an outdated row: the store read it before a rollback, and the node got it afterwards.
   [
     {
       steps: [

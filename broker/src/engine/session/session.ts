@@ -183,7 +183,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     const connection = this.#connection;
     if (connection !== undefined) void this.#endReading(connection);
     if (row === undefined) this.#rollBackToIndex();
-    else if (this.isStored) this.#rollBack(row.session); // cutBack has rolled back the others.
+    else if (this.isStored) this.#rollBack(row.session); // cutBack has rolled back sessions that are not stored.
     if (row !== undefined) this.adopt(row);
     this.#stopped?.resolve();
     this.#stopped = undefined;
@@ -205,7 +205,8 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     if (!areStored && filters.length === 0) return; // The row lacks the session's filters.
     const texts = new Set(filters.map(({ filter }) => filter));
     this.unsubscribe(this.#filters.texts.filter((text) => !texts.has(text)));
-    if (areStored) this.put(filters); // Otherwise they come from a write without an answer, and the node or the client repeats that write.
+    // If they are not stored, the row's filters come from a write without an answer, and the node or the client repeats that write.
+    if (areStored) this.put(filters);
   }
 
   /** Adds filters, or replaces those of the same text. Returns the position after which the session's feed applies the new ones. */

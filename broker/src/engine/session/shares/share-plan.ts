@@ -114,7 +114,8 @@ export class SharePlan {
     members.delete(member); // The others come first now.
     members.add(member);
     const reservation = member.reserve(event);
-    // A member acknowledges no event of QoS 0. But the store keeps a returned one, which another member had with a higher QoS, until the member has it.
+    // A member acknowledges no event of QoS 0. But if the event was returned, another member had it with a higher QoS, so the store keeps it until this member
+    // has it.
     this.#reserved.push({ event, reservation, isGift: isReturned || reservation.qos > 0 });
     return true;
   }

@@ -25,7 +25,7 @@ function textsOf({ deliveries }: RecordingPeer): readonly string[] {
   return deliveries.map(({ event }) => new TextDecoder().decode(event.content));
 }
 
-it("a member that was away during a reorg does not get the QoS 2 event that replaced its own if another member has received it", async () => {
+it("a member that was away during a reorg does not get the QoS 2 event that replaced its own event if another member has received the new one", async () => {
   const cluster = await TestCluster.start(2);
   onTestFinished(() => cluster.stopAll());
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));

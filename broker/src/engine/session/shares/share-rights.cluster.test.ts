@@ -144,7 +144,7 @@ const warnings = (node: number): readonly (string | undefined)[] =>
     .broker.groupHealth()
     .map(({ warning }) => warning);
 
-it("if no session of a share at this node may receive an event, keeps it for a session at another node whose window is full", async () => {
+it("keeps an event that no session of a share at this node may receive, for a session at another node whose window is full", async () => {
   const narrowed = await (await Member.attach(await addKey("one", "all of a"), 0)).join();
   await narrow("one");
   const entitled = await (await Member.attach(await addKey("two", "all of a"), 1, { windowMax: 1 })).join();

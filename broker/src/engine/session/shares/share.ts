@@ -219,8 +219,8 @@ export class Share implements Interest {
   }
 
   /**
-   * Returns the gifts of failed takes to the share, because no client got them. New events for members with QoS 0 are no gifts: they are lost if the store has
-   * recorded the take. @throws what the store throws.
+   * Returns the events in `gifts` of failed takes to the share, because no client got them. New events for members with QoS 0 are not in `gifts`: they are lost
+   * if the store has recorded the take. @throws what the store throws.
    */
   async #returnUnknown(): Promise<void> {
     for (let [take] = this.#unknown; take !== undefined; [take] = this.#unknown) {

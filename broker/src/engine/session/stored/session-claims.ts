@@ -66,8 +66,8 @@ export class ClaimSkipped extends ClaimRefused {
 export class SessionClaims {
   readonly #parts: SessionClaimsParts;
   /**
-   * The newest first: when more clients wait than the store can serve, the oldest are about to give up, and most of their turns would be for nothing. Every
-   * fourth turn goes to the oldest, so that a client that does not give up gets its session in the end.
+   * The newest first: when more clients wait than the store can serve, the oldest are about to give up, and most of their turns would be wasted. Every fourth
+   * turn goes to the oldest, so that a client that does not give up gets its session in the end.
    */
   readonly #turns = new StoreTurns({ isNewestFirst: true });
   readonly #keeping = new Map<Connected, Promise<void>>();

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestCluster } from "../../testing/test-cluster.ts";
 
-it("lets new sessions begin at a node that ends no sessions, once another node has ended those that left it", async () => {
+it("lets new sessions begin at a node that ends no sessions, once another node has ended the sessions of its former clients", async () => {
   const cluster = await TestCluster.start(2, { limits: { sessionsMax: 10 } });
   const { broker } = cluster.node(1 - (await cluster.findFollower()));
   const request = { groupId: undefined, protocol: "MQTT", isClean: false, windowMax: 10, will: undefined } as const;

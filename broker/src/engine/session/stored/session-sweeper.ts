@@ -110,7 +110,7 @@ export class SessionSweeper {
 
   /** Publishes the will of a former connection that the store no longer has. Never rejects. */
   async #publishUnstored(former: StoredSession): Promise<void> {
-    // No name: the will is due, so the return of its client must not drop it.
+    // Leaves out the session's name: the will is due, so the return of its client must not drop it.
     const tried = { bytes: former.will?.length ?? 0, delayMs: 0 };
     const isPublished = await this.#tries.run(tried, () => this.#publishWill(former));
     if (!isPublished) this.#log.warn("will not published", { sessionId: former.id });
@@ -289,12 +289,13 @@ export class SessionSweeper {
     const { store, nodeId } = this.#parts;
     const noted = [...this.#mayBeTaken.get(groupId)]; // A copy, so that a session which the loop notes again waits for the next sweep.
     for (const id of noted) {
-      this.#mayBeTaken.delete(groupId, id); // Before the read: after it, a task may take the session, fail, and note it again. That note must stay.
+      // Delete the note before the read: after the read, a task may take the session, fail, and note it again. That note must stay.
+      this.#mayBeTaken.delete(groupId, id);
       try {
         const found = (await store.sessions.findSession(id))?.session;
         const isTaken = found?.owner !== undefined && found.owner === nodeId() && found.detachedAt !== undefined;
         if (found === undefined || !isTaken) continue;
-        // A task under way may have begun before the session was taken, and leave it so.
+        // A task under way may have begun before the session was taken, and may leave it taken.
         if (this.#underWay.has(id)) this.#noteTaken(groupId, found);
         else await store.sessions.takeDueSession(found, undefined);
       } catch (error) {

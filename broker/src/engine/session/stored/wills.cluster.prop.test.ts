@@ -224,7 +224,7 @@ class World {
     const { beganAt, acceptedAt, end, order, node: own } = connection;
     const later = connections.slice(index + 1);
     const [next] = later;
-    // While the will of an earlier connection waits, only the memory of the next connection's node has this will, and a kill of that node loses it.
+    // If an earlier will of the client still waits, this will is only in the memory of the next connection's node, and a kill of that node loses it.
     const mayBeLost = later.some((other) =>
       this.#isInTrouble(other.node, other.beganAt, (other.answeredAt ?? this.#now) + 5_000),
     );

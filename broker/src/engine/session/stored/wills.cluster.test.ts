@@ -89,7 +89,7 @@ it.each([
 });
 
 it.each(["before", "after"])(
-  "while a node publishes a will, the other node does not get it if another attach fails %s the claim that took the will is answered",
+  "the other node does not get a will that a node publishes, even if another attach fails %s the claim that took the will is answered",
   async (when) => {
     const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
     const rest = { expiryMs: 600_000, onConnected: () => {} };

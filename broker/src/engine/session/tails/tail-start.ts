@@ -88,7 +88,7 @@ async function resume(find: Find, group: Group, id: string): Promise<Start> {
   }
 }
 
-/** Begins after a block. If the place names another generation of the index, or a block that the index lacks, begins below all rollbacks. */
+/** Begins after a block. If the place names another generation of the index, or a block that the index lacks, begins as {@link belowRollbacks} does. */
 async function afterBlock(group: Group, [, number, of]: readonly (string | undefined)[]): Promise<Start> {
   const block = Number(number);
   const { blockNumber, generation } = (await group.findLiveHead()) ?? { blockNumber: 0, generation: 0 };
@@ -97,7 +97,7 @@ async function afterBlock(group: Group, [, number, of]: readonly (string | undef
   return startAt({ position: endOfBlock(block), generation });
 }
 
-/** Begins below every rollback that can have reached the block: all events up to there are still on the chain. */
+/** Begins `reorganisationBlocksMax` blocks before a block. No rollback that removed the block went further: all events up to there are still on the chain. */
 async function belowRollbacks(group: Group, block: number): Promise<Start> {
   const head = await group.findLiveHead();
   const lowest = Math.min(block - 1, head?.blockNumber ?? 0) - reorganisationBlocksMax;
