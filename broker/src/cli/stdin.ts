@@ -1,6 +1,8 @@
 import { type CliIo, UsageError } from "./io.ts";
 
-/** Maximum number of bytes of a line of stdin, of a stdin that is read as a whole, and of `--bytes` of bench. No broker accepts longer content. */
+/**
+ * Maximum number of bytes of a line of stdin, of all of stdin if a command reads it at once, and of `stele bench --bytes`. No broker accepts longer content.
+ */
 export const contentBytesMax = 8 * 1024 * 1024;
 const [lineFeed, carriageReturn] = [0x0a, 0x0d];
 

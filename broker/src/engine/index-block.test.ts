@@ -152,7 +152,7 @@ it("skips a batch for which the block has no positions left", () => {
   expect(result?.skippedSequences).toEqual([{ name: "a", firstSequence: 1_048_576, count: 2 }]);
 });
 
-it("after a batch for which the block had no positions left, skips every later batch of the block, even one that would fit", () => {
+it("once a block has too few positions left for a batch, skips every later batch of the block, even one that would fit", () => {
   const first = committed("a", 1, eventsPerBlockMax - 1);
   const [result] = indexBlocks([block(1, [first, committed("a", 1_048_576, 2), committed("a", 1_048_578, 1)])], known);
   expect(result?.batches).toHaveLength(1);

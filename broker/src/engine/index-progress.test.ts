@@ -61,7 +61,7 @@ it("is rebuilding no longer once the index has the newest block of a chain that 
   expect(progress.isRebuilding).toBe(false);
 });
 
-it("never forgets the oldest block that it saw, although the index is rolled back to an earlier one while it is rebuilt", () => {
+it("never forgets the oldest block that it saw, even if a rollback during the rebuild goes to an earlier block", () => {
   const progress = new IndexProgress();
   for (const number of [7, 8, 9]) progress.saw({ number, hash: `0x${number}` });
   progress.forgetSeen(8);

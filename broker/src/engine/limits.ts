@@ -10,7 +10,7 @@ export interface EngineLimits {
   readonly publishBytesWaitingMax: number;
   /** Longest wait, after a transaction has ended, for further publishes of the callers that it answered. */
   readonly lingerMsMax: number;
-  /** Age of a transaction in progress after which the next one is sent beside it, even if the next one is not full. */
+  /** When a transaction in progress has this age, the broker sends the next one beside it, even one that is not full. */
   readonly pipelineAfterMs: number;
   /** How long a transaction and the indexing of its block may take before callers are answered TIMEOUT. */
   readonly transactionTimeoutMs: number;

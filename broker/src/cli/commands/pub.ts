@@ -113,7 +113,9 @@ function describeInput({ whole }: PubFlags): string {
   return `reading ${whole ? "one event" : "events, one a line,"} from this terminal; Ctrl-D ends`;
 }
 
-/** The events to publish. Groups lines of stdin by the chunk in which they end, so that a line of a slow producer does not wait for further lines. */
+/**
+ * The events to publish, in groups. Lines of stdin that end in the same chunk are a group, so that a line of a slow producer does not wait for further lines.
+ */
 async function* toPublications(
   { topic = "", content }: Words,
   flags: PubFlags,

@@ -271,7 +271,7 @@ it("checks the receiver only for the owner, so that others do not learn its answ
   expect(asked).toEqual(["http://one/"]);
 });
 
-it("refuses a stream to a caller that lacks the right to one of its filters and, while the owner's client is away, to any other principal", async () => {
+it("refuses a stream to a caller that lacks the right to one of its filters, and to another principal even while the owner's client is away", async () => {
   const stream = { acknowledges: true, offset: undefined };
   const id = "5f1c0b2e-0000-4000-8000-000000000004";
   const request = (...filters: readonly string[]) =>

@@ -171,7 +171,7 @@ export class Quotas {
     return account;
   }
 
-  /** Removes accounts that are in the state of a new one, since tokens can bring any number of principals. */
+  /** Removes accounts whose state equals that of a new one: tokens can bring any number of principals. */
   #sweepIfMany(): void {
     if (this.#accounts.size < this.#sweepAt) return;
     const now = this.#clock.monotonic();

@@ -211,7 +211,7 @@ it("a late read under an ended membership does not touch workers of the next mem
   const rows = Array.from({ length: ownedPageMax + 1 }, (_, index) => rowOf(index, [...ids][0]));
   for (const row of rows) await store.insertSubscription(row, 0);
   await until(() => reads.count() === 1);
-  // Deletes the rows of the page being read, so that the next membership finds only the last row, which the ended one has not reached.
+  // Deletes the rows of the page that is being read. So the next membership finds only the last row, which the ended membership has not reached.
   const last = rows.at(-1)?.id ?? "";
   for (const { id, epoch } of rows) if (id !== last) await store.deleteSubscription({ id, epoch });
   for (const id of ids) await coordinator.leave(id);

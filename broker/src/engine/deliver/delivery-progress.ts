@@ -51,8 +51,8 @@ export class DeliveryProgress {
   }
 
   /**
-   * How the event at `position`, the next one to deliver, has failed so far. The noted failure belongs to the event right after the cursor. It does not count
-   * for a later event, which is the next one if that event is gone or the subscriber may not receive it.
+   * How the event at `position`, the next one to deliver, has failed so far. The noted failure belongs to the event right after the cursor. If that event is
+   * gone, or the subscriber may not receive it, a later event is the next one, and the failure does not count for it.
    */
   failureAt(position: Position): Failure {
     return before(position) === this.#current.cursor ? failureOf(this.#current) : this.#notFailed();

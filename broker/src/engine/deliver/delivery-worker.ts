@@ -83,7 +83,7 @@ export class DeliveryWorker {
   #nextAttemptAt: number | undefined;
   /** Until when the receiver wants no attempt for any event, in milliseconds of the monotonic clock. */
   #askedUntil = 0;
-  /** Without lanes, the worker waits for this turn before it takes an event, and gives it up once the first attempt ended or waits for the store. */
+  /** Without lanes, the worker waits for this turn before it takes an event. It gives the turn up when the first attempt has ended, or waits for the store. */
   readonly #turn = new AttemptTurn();
   #hasGivenUp = false;
 
@@ -349,7 +349,7 @@ export class DeliveryWorker {
     return leftMs;
   }
 
-  /** Notes the first failure, so that listings show it, and a wait that the receiver asked for, so that a node that takes over waits too. */
+  /** Notes the first failure, for listings, and a wait that the receiver asked for: a node that takes over must wait too. */
   #wait(held: HeldEvent, { attempts: failedAttempts, waitMs, isAsked }: Wait): void {
     this.#turn.leave();
     const { clock } = this.#options;

@@ -23,7 +23,7 @@ export interface AdmissionOptions {
   readonly logger: Logger;
 }
 
-/** Lets one node at a time sign with an address, and one node deploy the registry of a chain that has none. */
+/** Ensures that only one node at a time signs with an address, and that only one node deploys the registry of a chain without one. */
 export class Admission {
   readonly #options: AdmissionOptions;
   /** The right to deploy a registry. */

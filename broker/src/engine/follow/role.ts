@@ -28,7 +28,7 @@ export async function untilCaughtUp(options: FinalOptions, signal: AbortSignal):
     using deadline = new Deadline(clock, askAgainMs, signal);
     if (await progress.waitFor(wanted, deadline.signal)) return;
     const final = await findFinal(options, signal);
-    // An endpoint that lags behind says nothing about a reorg, so an earlier block than the index's newest one does not count.
+    // A lagging endpoint says nothing about a reorg, so a block below the index's newest one does not count.
     if (final !== -1 && final === progress.blockNumber) return;
   }
 }

@@ -15,7 +15,7 @@ const rarePolls = {
 };
 const topic = parseTopicName("orders");
 
-it("a node that takes over the index's lease warns within about an hour of damage that the former one found", async () => {
+it("a node that takes over the index's lease warns within about an hour of damage that the former holder found", async () => {
   const cluster = await TestCluster.start(2, { limits: rarePolls });
   const warningOf = (index: number) => cluster.node(index).broker.health()[0]?.warning;
   const former = await cluster.findFollower();

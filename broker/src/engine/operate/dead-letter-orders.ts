@@ -127,8 +127,8 @@ export class DeadLetterOrders {
   }
 
   /**
-   * Attempts the dead letters in order of position. After a failed attempt it tries the next dead letter, unless the receiver is gone or asks for a delay. It
-   * stops at a dead letter that another node has reserved, to keep the order, and at one that was removed or changed meanwhile.
+   * Attempts the dead letters in order of position. After a failed attempt it tries the next dead letter, unless the receiver is gone or asks for a delay. To
+   * keep the order, it stops at a dead letter that another node has reserved. It also stops at one that was removed or changed meanwhile.
    */
   async #redeliver(due: readonly DeadLetter[], run: DeadLetterRun): Promise<RunResult> {
     const { clock, logger } = this.#options;

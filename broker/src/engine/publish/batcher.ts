@@ -136,9 +136,8 @@ export class Batcher {
   }
 
   /**
-   * Whether there is room. If not, calls back once, in a later turn, when there is. Waiters are called in order, and nobody overtakes them, so that
-   * one that needs much room does not starve. A need that never fits gets its turn once the queue is empty; {@link add} then refuses
-   * what exceeds the limits.
+   * Whether there is room. If not, calls back once, in a later turn, when there is. Waiters are called in order, and nobody overtakes them, so that a caller
+   * that needs much room does not starve. A need that never fits gets its turn once the queue is empty; {@link add} then refuses what exceeds the limits.
    */
   whenRoom(need: Need, callback: () => void): boolean {
     const isBehind = this.#roomWaiters.length > 0 && !this.#isCallingWaiters;

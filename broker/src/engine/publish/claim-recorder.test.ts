@@ -158,7 +158,7 @@ it("after a failed record, tries to free the key until the store answers, unless
   expect(clock.timers).toBe(0);
 });
 
-it("records a key although the store answers that a failed record holds it, if that record has been freed meanwhile", async () => {
+it("records a key although the store's answer names a failed record of it, if that record has been freed meanwhile", async () => {
   const clock = new VirtualClock();
   const stored = new Map<string, string>();
   const answered = createDeferred<void>();

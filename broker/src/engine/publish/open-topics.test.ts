@@ -31,7 +31,7 @@ it("bounds the number and the bytes of publishes that wait for the index", async
   wait(100);
 });
 
-it("when a callback publishes twice to a missing topic, opens it once for the first publish, and refuses the second, which may not open it", async () => {
+it("if a callback publishes twice to a missing topic, opens it for the first publish, and refuses the second without a function to open it", async () => {
   const topics = new OpenTopics({
     read: async () => undefined,
     progress: new IndexProgress(),

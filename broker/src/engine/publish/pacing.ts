@@ -21,11 +21,11 @@ const lingerShare = 0.5;
 const halfMin = 32;
 
 /**
- * Decides when to send the next transaction. A transaction costs about a millisecond whatever it carries, and callers that publish one event after another
- * come back together. Without care, they would stay split in a large and a small convoy forever. So there are two waits. A transaction that is not full waits
- * for the one in progress, unless that one takes long. After a transaction has ended, the next lingers until as many events wait as there were callers, but
- * only for a share of the ended transaction's duration, and at most `lingerMsMax`. Many callers of short transactions are split in halves: while the chain
- * commits one half, the broker answers the other and reads its next requests.
+ * Decides when to send the next transaction. A transaction costs about a millisecond whatever it carries, and callers that publish one event after another come
+ * back together. Without care, they would stay split in a large and a small convoy forever. So there are two waits. A transaction that is not full waits for
+ * the one in progress, unless that one takes long. After a transaction has ended, the next one lingers until as many events wait as there were callers. It
+ * lingers for a share of the ended transaction's duration, and for `lingerMsMax`, at most. Many callers of short transactions are split in halves: while the
+ * chain commits one half, the broker answers the other and reads its next requests.
  */
 export class Pacing {
   readonly #limits: Pick<EngineLimits, "lingerMsMax" | "pipelineAfterMs">;

@@ -234,7 +234,7 @@ export class PublishOnce {
     return "unknown";
   }
 
-  /** After a reorg, the event may be in a block before the one that was indexed when the key was recorded. */
+  /** After a reorg, the event may be in a block below the head that the index had when the key was recorded. */
   #earliestAfter({ after }: PublishKeyRow): Position {
     return this.#options.mayReorganise ? beforeReorgs(after) : after;
   }

@@ -113,7 +113,7 @@ function isCertain(size: SendingSize, accepted: readonly SendingSize[]): boolean
   return accepted.some((one) => accepted.some((other) => isWithinMix(size, [one, other])));
 }
 
-/** Whether `size` is within one of the two sizes, or within a mix of them, where `long` has more bytes and `broad` has more topics. */
+/** Whether `size` is within `long`, within `broad`, or within a mix of both. A mix counts only if `long` has more bytes, and `broad` more topics. */
 function isWithinMix(size: SendingSize, [long, broad]: readonly [SendingSize, SendingSize]): boolean {
   if (isWithin(size, long) || isWithin(size, broad)) return true;
   if (long.bytes <= broad.bytes || long.topics >= broad.topics) return false;

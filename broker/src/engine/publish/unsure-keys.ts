@@ -35,8 +35,8 @@ export class UnsureKeys {
   readonly #byToken = new Map<string, Unsure>();
   /**
    * Keys that writes under way may still record, with the number of these writes. Must not forget a key: its event could be published twice. Needs no limit:
-   * each transaction begins one such write at most, and occupies one of `transactionsInFlightMax` places until it gives up after ten seconds. So the map holds
-   * the keys of that many transactions for each ten seconds that the store takes to answer or fail.
+   * each transaction begins one such write at most, and occupies one of `transactionsInFlightMax` places until it gives up after ten seconds. So in each ten
+   * seconds without an answer of the store, the map grows by the keys of that many transactions at most.
    */
   readonly #writing = new Map<string, number>();
   #cancel: (() => void) | undefined;

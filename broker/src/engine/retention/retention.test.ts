@@ -233,7 +233,7 @@ test("while calls for old events hang, subscriptions get old events, and calls g
   await reading;
 });
 
-test("while the chain hangs, operators skip, replay, and see blocks and how long events wait, and clients subscribe from an old event", async () => {
+test("while the chain hangs, operators can skip, replay, and see blocks and waiting times, and clients can subscribe from an old event", async () => {
   const { engine: own, eventIds } = await startOld();
   await passTime(own, 2 * retentionMs);
   own.readCommitted = hangs;

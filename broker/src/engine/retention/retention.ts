@@ -44,8 +44,8 @@ export interface RetentionOptions {
 }
 
 /**
- * Drops the store's copies of events that are older than the retention time, oldest first. It drops only events that it has read again from the chain,
- * with the same bytes, and none that a reorg may still remove. It stores no progress: the dropped batches show where it stopped.
+ * Drops the store's copies of events that are older than the retention time, oldest first. It drops an event only if the chain has returned the same bytes
+ * again, and no reorg can remove the event any more. It stores no progress: the dropped batches show where it stopped.
  */
 export class Retention {
   readonly #options: RetentionOptions;

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { NodeGate } from "./node-gate.ts";
 
-it("a node that resumes runs all that waited for it, and the work that this makes, before time moves on", async () => {
+it("before time moves on, a node that resumes runs all actions that waited for it, and the work that they cause", async () => {
   const clock = new VirtualClock();
   const gate = new NodeGate(clock, () => 0);
   const shared = gate.wrap({ answer: () => Promise.resolve() }, { isShared: true });

@@ -59,7 +59,7 @@ export class NodeGate {
     this.#held ??= [];
   }
 
-  /** Lets the waiting actions in, one after the other, like timers and messages in a process that resumes, and all before time moves on. */
+  /** Lets the waiting actions in, one after the other and all before time moves on, like timers and messages of a process that resumes. */
   resume(): void {
     if (!this.#isHalted) return;
     this.#isHalted = false;
