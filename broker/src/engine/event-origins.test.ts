@@ -24,7 +24,7 @@ async function pausedWith(topic: string, eventCount: number): Promise<string> {
   return id;
 }
 
-it("a chain that gives no times delays a batch of CloudEvents once, not for the block of each event", async () => {
+it("a chain that gives no times delays a batch of CloudEvents once, not once for the block of each event", async () => {
   engine = await TestEngine.start();
   const id = await pausedWith("a", 20);
   engine.readBlock = () => new Promise(() => {});

@@ -75,7 +75,7 @@ export class Group {
   readonly claimRecorder: ClaimRecorder;
   /** The engine's limits, with this group's publish timeout. */
   readonly limits: EngineLimits;
-  /** Calls that create, continue or remove a subscription hold it for reading, a rollback holds it for writing. */
+  /** The lock against rollbacks: calls that create, continue or remove a subscription hold it for reading, a rollback holds it for writing. */
   readonly changes = new ReadWriteLock();
   readonly chainDamage = new ChainDamage();
   readonly indexDamage = new IndexDamage();
@@ -175,8 +175,8 @@ export class Group {
   }
 
   /**
-   * As {@link findHead}, for readers that begin at the index, and for callers that miss something in it. No rollback can remove the oldest block that this
-   * node has seen, so an index without it was emptied by another node. This node may have yet to notice that, and then the group is not closed.
+   * As {@link findHead}, for readers that begin at the head, and for callers that do not find something in the index. No rollback can remove the oldest block
+   * that this node has seen, so an index without it was emptied by another node. Until this node notices that, the group is still open.
    * @throws BrokerError 200205 for an index that was emptied and is not rebuilt yet: readers would begin before events of the past.
    */
   async findLiveHead(): Promise<IndexHead | undefined> {

@@ -79,7 +79,7 @@ export class Access {
       : this.#judge(found, origin);
   }
 
-  /** Treats a log-in that failed before the client sent a credential as one with a wrong credential. */
+  /** Counts a log-in that failed before the client sent a credential like a log-in with a wrong credential. */
   refuseLogIn(reason: string, origin: LogInOrigin): Principal | Promise<Principal> {
     return this.#slow({ kind: "rejected", reason }, origin, reason);
   }

@@ -24,7 +24,10 @@ export interface ClusterMemberOptions {
   readonly limits: EngineLimits;
   /** Groups whose subscriptions this node can deliver now. */
   readonly readyGroups: () => readonly GroupId[];
-  /** Writes what this node may still write under earlier memberships. After a join, other nodes may take it over, and the store then refuses the write. */
+  /**
+   * Writes what this node may still write under earlier memberships. After the next join, other nodes may take its work over, and the store refuses these
+   * writes.
+   */
   readonly writeRest: () => Promise<void>;
   /** Called in the turn in which a membership ends, unless the node stops: another node may own everything that this one held. */
   readonly onMembershipEnded: () => void;

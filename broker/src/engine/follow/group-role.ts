@@ -119,7 +119,7 @@ export class GroupRole implements Role {
     if (ledger.view().outage !== undefined) this.#restUntil = now + limits.outageToleranceMs;
     try {
       const lease = await coordinator.takeLease(ledger.groupId, membership.nodeId);
-      this.#owed = undefined; // If this node still had an unreleased lease, it got the same one again, or it has lost it.
+      this.#owed = undefined; // An unreleased lease of this node is settled now: the node has got the same lease again, or has lost it.
       return lease && { lease, membership };
     } catch (error) {
       logger.debug("group lease not taken", { error });

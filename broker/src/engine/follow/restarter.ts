@@ -18,14 +18,16 @@ export interface RestarterOptions {
   readonly progressWriter: Pick<ProgressWriter, "flush">;
   /** All readers of the group's index at this node. */
   readonly readers: readonly Readers[];
-  /** Calls that create or continue a subscription of the group hold it for reading, a rollback holds it for writing. */
+  /** The lock against rollbacks: calls that create or continue a subscription of the group hold it for reading, a rollback holds it for writing. */
   readonly changes: ReadWriteLock;
   readonly rollBacks: Pick<RollBackHistory, "note">;
 }
 
 export interface Restart {
   readonly head: IndexHead | undefined;
-  /** Since this node saw this block, no rollback has changed the index up to it: see {@link findKept}. It is beyond the head if the database lost more. */
+  /**
+   * No rollback has changed the index up to this block since this node saw the block: see {@link findKept}. Beyond the head if the database lost more blocks.
+   */
   readonly kept: number;
 }
 

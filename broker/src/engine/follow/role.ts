@@ -18,8 +18,8 @@ export interface Role {
 const askAgainMs = 5_000;
 
 /**
- * Waits until the index contains every block that is final now, or `signal` aborts. If a reorg has removed blocks meanwhile, the index may instead end at the
- * newest final block of that time. @throws BrokerError 200205.
+ * Waits until the index contains every block that is final now, or `signal` aborts. If a reorg removes some of these blocks meanwhile, waits until the index
+ * ends at the newest final block. @throws BrokerError 200205.
  */
 export async function untilCaughtUp(options: FinalOptions, signal: AbortSignal): Promise<void> {
   const { ledger, progress, clock } = options;

@@ -127,7 +127,7 @@ export class Term {
       if (isOvertaken)
         logger.warn("chain is behind those of other nodes, leaving the group to them", { index: progress.blockNumber });
       if (isOvertaken || this.#isChainAway(since)) away.abort();
-      // Without this check, only a failed write would show it, and a chain without new blocks causes no write.
+      // Without this check, only a refused write would show that the stored index has changed, and a chain without new blocks causes no write.
       else if (progress.isOutdated || (await this.#isShortened(signal))) this.#again.abort();
       await pause(clock, outagePollMs, signal);
     }

@@ -49,7 +49,7 @@ it("shows the most events that wait for one subscription, even when another wait
   expect(broker.operator.listFigures(testCaller).at(-1)?.lagEvents).toBe(12);
 });
 
-it("goes on with the age of the oldest waiting event while the chain does not give the time of a block", async () => {
+it("lets the age of the oldest waiting event grow while the chain does not give the time of a block", async () => {
   engine = await TestEngine.start({ readMemory: () => 1 });
   const { broker, clock, sink } = engine;
   await broker.open({ topic: "a", groupId: undefined });

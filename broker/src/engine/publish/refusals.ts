@@ -20,7 +20,10 @@ export function notIndexed(blockNumber: number, cause?: unknown): BrokerError {
   return new BrokerError("transactionTimeout", { details: `block ${blockNumber} is not indexed yet`, cause });
 }
 
-/** The error for the callers of an append that threw. A node whose membership ended before it sent refuses like one that is not a member: 200207. */
+/**
+ * The error for the callers of an append that threw. A node whose membership ended before it sent the transaction refuses like a node that is not a member:
+ * 200207.
+ */
 export function toAppendRefusal(error: unknown): unknown {
   if (!hasNotStarted(error)) return error;
   const details = "this node's membership ended before the node sent the transaction";

@@ -216,7 +216,7 @@ it("asks a client to release an event of QoS 2 that it may have, but may no long
 });
 
 it.each([true, false])(
-  "asks a client to release an event of QoS 2 that it loses the right to before its repeat (retained: %s)",
+  "asks a client to release an event of QoS 2 if the client loses the right to the event before the repeat (retained: %s)",
   async (isRetained) => {
     claims.resolve();
     await leaveEvent({ isRetained });

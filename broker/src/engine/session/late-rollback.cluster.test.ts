@@ -237,7 +237,7 @@ it("a client of QoS 2 gets the releases of removed events whose repeats still wa
   await cluster.stopAll();
 });
 
-it("a node reads a session once after two reorgs, unless its read after the first had begun", async () => {
+it("a node reads a session once after two reorgs, unless the read after the first reorg has begun before the second", async () => {
   const cluster = await TestCluster.start(2);
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
   const follower = await cluster.findFollower();

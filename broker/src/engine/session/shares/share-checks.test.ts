@@ -27,7 +27,7 @@ async function attach(engine: TestEngine, key: string, filters: readonly string[
   return { peer, attachment };
 }
 
-it("searches for returned events when a member's connection ends, and not when that of another client does", async () => {
+it("searches for returned events when the connection of a member ends, and not when the connection of another client ends", async () => {
   const memory = createMemoryStore();
   let searches = 0;
   const findReturning: typeof memory.shares.findReturning = async (ids) => {
