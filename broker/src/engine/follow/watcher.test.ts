@@ -63,7 +63,7 @@ function loseRollBacks(store: Store): void {
   };
 }
 
-it("warns once if other blocks replaced those that the database lost, even before a restart succeeded, and owes no rollback", async () => {
+it("warns once, and owes no rollback, if other blocks replaced those that the database lost before a restart succeeded", async () => {
   const { store, health, restarter, restarts, warned, writer, watcher, write } = await create();
   await watcher.catchUp(signal);
   await store.rollBack(defaultGroupId, { number: 2, hash: "0x2" });

@@ -15,7 +15,7 @@ const measureEveryMs = 10_000;
 
 /** How far this node's deliveries for a group are behind. */
 export interface Lag {
-  /** Maximum number of events that wait for one subscription. Counts only the {@link lagSubscriptionsMax} subscriptions that wait for the oldest events. */
+  /** Maximum number of events that wait for one subscription. Counts only the `lagSubscriptionsMax` subscriptions that wait for the oldest events. */
   readonly events: number;
   /** Age of the oldest event that waits; undefined if the chain does not give the time of its block. */
   readonly seconds: number | undefined;

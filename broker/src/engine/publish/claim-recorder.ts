@@ -145,9 +145,11 @@ export class ClaimRecorder {
     }
   }
 
-  /** Records the keys. If a failed claim of this node holds one, frees it and records it again. Returns the rows of others that hold one of the keys. */
+  /**
+   * Records the keys. If a failed claim of this node still holds a key, frees that key and records it again. Returns the other rows that hold one of the keys.
+   */
   async #write(claims: readonly Claim[]): Promise<readonly TakenRow[]> {
-    // Read them before the write: a failed claim that is freed during the write may still hold its key in the store's answer.
+    // Read the senders before the write: a failed claim that is freed during the write may still hold its key in the store's answer.
     const unsure = this.#unsure.senders();
     const taken = await this.#writeOnce(claims);
     const unused = taken.flatMap((row) => ("token" in row && unsure.get(row.token) === row.sender ? row : []));

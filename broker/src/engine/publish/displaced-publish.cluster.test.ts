@@ -5,7 +5,7 @@ import type { Ledger } from "../../ports/ledger.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
 const topics = ["a", "b"];
-/** As on the branch that a reorg has removed. */
+/** The block of a transaction on the branch that a reorg has removed. */
 const removed = { blockHash: `0x${"99".repeat(32)}` } as const;
 
 it("a publish returns SUCCESS if a reorg moved its transaction into another block of the same number", async () => {

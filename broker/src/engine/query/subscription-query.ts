@@ -16,7 +16,7 @@ export interface SubscriptionQueryOptions {
   readonly slices: TimeSlices;
   readonly workers: DeliveryWorkers;
   readonly progressWriter: ProgressWriter;
-  /** Undefined if the broker is a single node. `address` is this node's. The listing shows a session there if no listed node owns it. */
+  /** Undefined if the broker is a single node. `address` is this node's address: the listing shows a session there if no listed node owns the session. */
   readonly nodes: { readonly coordinator: Pick<Coordinator, "listNodes">; readonly address: string } | undefined;
   readonly sessions: SessionEntriesOptions["sessions"];
 }

@@ -8,7 +8,7 @@ import type { Connection } from "./connection.ts";
 import type { FilterSet } from "./filter-set.ts";
 import type { Delivery } from "./peer.ts";
 
-export interface GiverParts {
+export interface DeliverySenderParts {
   readonly filters: FilterSet;
   readonly window: DeliveryWindow;
   readonly eventIds: EventIds;
@@ -19,7 +19,7 @@ export interface GiverParts {
 }
 
 /** Options of the first delivery of an event. */
-interface FirstGift extends Pick<InFlight, "isRetained" | "share">, Pick<Delivery, "filters"> {
+interface FirstDelivery extends Pick<InFlight, "isRetained" | "share">, Pick<Delivery, "filters"> {
   /** Called before the peer gets the event; with QoS 0, there is no ticket. */
   readonly onGiven?: ((ticket: Ticket | undefined, qos: QoS) => void) | undefined;
 }
@@ -53,14 +53,14 @@ class GivenDelivery implements Delivery {
 
 /** Delivers the events of one session to its peer, and records them in the session's window. */
 export class DeliverySender {
-  readonly #parts: GiverParts;
+  readonly #parts: DeliverySenderParts;
 
-  constructor(parts: GiverParts) {
+  constructor(parts: DeliverySenderParts) {
     this.#parts = parts;
   }
 
   /** Delivers an event for the first time. */
-  first(event: Event, connection: Connection, { filters, onGiven, isRetained = false, share }: FirstGift): void {
+  first(event: Event, connection: Connection, { filters, onGiven, isRetained = false, share }: FirstDelivery): void {
     const { filters: filterSet, window, onChanged } = this.#parts;
     const qos = filterSet.qosOf(event, filters);
     const { position, topic } = event;

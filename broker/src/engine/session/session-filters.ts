@@ -162,7 +162,7 @@ export class SessionFilters {
     { session, group }: Pick<ChangedSession, "session" | "group">,
     change: FilterChange,
   ): Promise<Saved | undefined> {
-    // The filters begin in the index that this node knows, and their starts follow a rollback by another node only when this node does.
+    // The starts of the other filters follow a rollback by another node only when this node does: write them only under the generation that this node knows.
     if (this.#parts.isShared && change.generation !== group.progress.generation) return "rolled-back";
     const others = othersOf(session, [...change.removed, ...textsOf(change.put)]);
     const all = { ...change, put: [...others, ...change.put], replacesAll: true };

@@ -126,7 +126,7 @@ export interface SessionsParts {
   readonly nodeId: () => NodeId | undefined;
   /** Whether nodes share the store: then another node may have the client's earlier connection. */
   readonly isShared: boolean;
-  /** See EngineOptions. */
+  /** Whether the broker is a restored copy for inspection: see `EngineOptions`. */
   readonly isRestored?: boolean | undefined;
   /** Dependencies of a session or share of a group; `mayReceive` says which topics may reach it. */
   readonly toSessionParts: (

@@ -55,7 +55,7 @@ export class TestEngine {
   readonly chain: MemoryChain;
   readonly store: Store;
   running: RunningBroker;
-  /** The same broker, called by {@link testCaller}. */
+  /** The same broker, called by `testCaller`. */
   broker: CalledBroker;
   /** The setting `deliveries` of the broker that is built next. */
   deliveries: "active" | "paused";

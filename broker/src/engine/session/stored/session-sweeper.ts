@@ -26,7 +26,7 @@ export interface SessionSweeperParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly nodeId: () => NodeId | undefined;
-  /** See EngineOptions. */
+  /** Whether the broker is a restored copy for inspection: see `EngineOptions`. */
   readonly isRestored?: boolean | undefined;
   readonly signal: CancelSignal;
   /** Called when a session has ended. */
