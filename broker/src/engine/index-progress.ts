@@ -34,8 +34,8 @@ export class IndexProgress {
   }
 
   /**
-   * Blocks that this node has seen in the index, ascending. The first one is the last that no rollback can remove. They tell how far another node has rolled
-   * the index back. Empty for a single node.
+   * Blocks that this node has seen in the index, ascending. The first one is the newest block that no rollback can remove. They tell how far another node has
+   * rolled the index back. Empty for a single node.
    */
   get seen(): readonly BlockRef[] {
     return this.#seen;

@@ -58,7 +58,7 @@ describe("redeliver", () => {
     expect(changes.slice(3)).toEqual([1, 2, 3].map(() => ["delivered", 1]));
   });
 
-  it("logs 20 of the dead letters that it delivers at once, and counts the others in the next line", async () => {
+  it("when it delivers many dead letters at once, logs 20 of them and counts the others in the next line", async () => {
     const lines: LogFields[] = [];
     const info: Logger["info"] = (message, fields = {}) => {
       if (message === "dead letter delivered") lines.push(fields);

@@ -24,7 +24,7 @@ const topicsReadMax = 500;
 /** Content and extensions of the events of one page, in bytes; a page has at least one event. */
 const pageBytesMax = 2 ** 20;
 
-/** Maximum number of sequences without an event in the index that one page of events passes. */
+/** Maximum number of sequences without an event in the index that one page of events skips. */
 const gapReadsMax = 64;
 
 /** How long one page of events may take, in milliseconds. If the chain gives old events slowly, the page ends early. */

@@ -23,7 +23,7 @@ const confirmAfterMs = 1_000;
 
 /** Separates the account from the membership in a sender. */
 const separator = " ";
-/** Stands for the membership of a node without one. The node never sends a publish that it begins then, so other nodes need not wait for it. */
+/** Stands for a missing membership. A node never sends a publish that it begins without a membership, so other nodes need not wait for it. */
 const noMembership = "none";
 
 /** Finds out whether an event that the index does not have can still come. */

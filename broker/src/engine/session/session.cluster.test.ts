@@ -162,7 +162,7 @@ describe("a session whose client moves to another node", () => {
   });
 
   it.each([0, 600_000])(
-    "begins a new session for a clean attach, and ends the earlier connection with an expiry of %i ms",
+    "begins a new session for a clean attach, and ends the earlier connection, whose session has an expiry of %i ms",
     async (expiryMs) => {
       const first = await (await Client.attach(0, { expiryMs })).subscribe(1);
       await publish(0, "1");

@@ -308,7 +308,7 @@ it("reads the store at most once, not once per share, when another client comes 
   expect(reads.findReturning).toBeLessThanOrEqual(20);
 });
 
-it("reads the events of a member that leaves page by page, each page from where the last one ended", async () => {
+it("reads the events of a leaving member page by page, each page from the end of the page before", async () => {
   await engine.stop();
   const memory = createMemoryStore();
   const pages: (readonly [after: number, found: number])[] = [];

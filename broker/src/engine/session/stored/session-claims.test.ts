@@ -31,7 +31,7 @@ it.each([
 const quota = { of: "tenant", name: "acme", what: "sessions", max: 1 } as const;
 
 it.each([{ status: "full" }, { status: "over-quota", quota }, { status: "taken" }] as const)(
-  "does not search the store for the session of a client whose claim it refused: $status",
+  "does not search the store for a client's session after it refused the client's claim: $status",
   async (refusal) => {
     const memory = createMemoryStore();
     let searches = 0;

@@ -132,7 +132,7 @@ export class SessionWriter {
     return this.#dirty.size > 0 || this.#writing !== undefined;
   }
 
-  /** Forgets an earlier failure if nothing is pending: then the sessions that could not be written were forgotten. */
+  /** If nothing is pending, forgets an earlier failure: the sessions that could not be written were forgotten. */
   #begins(): void {
     if (!this.#isPending) this.#lasting.done();
   }
