@@ -29,7 +29,7 @@ it.each([
   expect(compareOwned(subscriptions, workers)).toEqual({ wanted: [], doubtful: [{ groupId: group, items }] });
 });
 
-it("returns owned subscriptions that another node asks for as wanted, with or without a worker", () => {
+it("returns as wanted the owned subscriptions that another node asks for, with or without a worker", () => {
   const wanted = [owned(1, { wantedBy: "node" as NodeId }), owned(2, { wantedBy: "node" as NodeId })];
   expect(compareOwned(wanted, [owned(1)])).toEqual({ wanted: [{ groupId: group, items: wanted }], doubtful: [] });
 });

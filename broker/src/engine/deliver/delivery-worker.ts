@@ -55,9 +55,9 @@ const failingSaves = 64;
 const batchBytesMax = 1024 * 1024;
 
 /**
- * Delivers the events of one callback subscription in order, one at a time, unless the subscription asks for concurrency (several topics at once)
- * or batches. The cursor advances up to the first event that the receiver has not accepted. It passes events that the filter does not match or that
- * the subscriber may not receive any more, and dead letters.
+ * Delivers the events of one callback subscription in order, one at a time, unless the subscription asks for concurrency (several topics at once) or batches.
+ * The cursor advances up to the first event that the receiver has not accepted. It also passes dead letters, and events that the filter does not match or that
+ * the subscriber may not receive any more.
  */
 export class DeliveryWorker {
   readonly feed: Feed;

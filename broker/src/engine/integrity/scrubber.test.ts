@@ -57,7 +57,7 @@ describe("a scrub", () => {
     expect(ended).toEqual(["index", "chain"]);
   });
 
-  it("leaves a part that fails for an hour until the next scrub, which begins an hour later", async () => {
+  it("if a part fails for an hour, leaves it to the next scrub, which begins an hour later", async () => {
     isFailing = (step) => step > 3 && step < 100;
     await clock.advance(2.9 * hourMs);
     expect(ended).toEqual(["chain"]);
@@ -100,7 +100,7 @@ describe("a scrub", () => {
     expect(ended).toHaveLength(6);
   });
 
-  it("begins within an hour also if it was another node's turn for less than an hour", async () => {
+  it("begins within an hour even if another node had the turn for less than an hour", async () => {
     await clock.advance(1.9 * hourMs);
     expect(ended).toEqual(["index", "chain"]);
     epoch = undefined;
