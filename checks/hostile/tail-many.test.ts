@@ -11,7 +11,7 @@ const slowCount = 200;
 /** So many that they do not fit into the system's buffers of a client that does not read. */
 const events = 64;
 const contentBytes = 48 * 1024;
-/** Room for 64 MiB of all slow readers and 8 MiB of pages; the rest is for the broker itself. */
+/** Room for 64 MiB that wait for all slow readers together, and for 8 MiB of cached pages of the store; the rest is for the broker itself. */
 const peakMebibytesMax = 512;
 const timeoutMs = 180_000;
 

@@ -127,15 +127,15 @@ describe("loadConfig", () => {
     [{ argv: ["--coordination", "zookeeper"] }, '--coordination: "zookeeper" is not one of store, none'],
     [
       { env: { STELE_CALLBACK_ALLOW: "10.0.0.0" } },
-      'STELE_CALLBACK_ALLOW: ["10.0.0.0"] is not a list of networks such as 10.0.0.0/8, with IPv4 networks not written in IPv6, and none in 0.0.0.0/8 or ::/128, which callbacks never reach',
+      'STELE_CALLBACK_ALLOW: ["10.0.0.0"] is not a list of networks such as 10.0.0.0/8, each IPv4 network written as IPv4, and none of them in 0.0.0.0/8 or ::/128, which callbacks never reach',
     ],
     [
       { env: { STELE_CALLBACK_ALLOW: "10/8" } },
-      'STELE_CALLBACK_ALLOW: ["10/8"] is not a list of networks such as 10.0.0.0/8, with IPv4 networks not written in IPv6, and none in 0.0.0.0/8 or ::/128, which callbacks never reach',
+      'STELE_CALLBACK_ALLOW: ["10/8"] is not a list of networks such as 10.0.0.0/8, each IPv4 network written as IPv4, and none of them in 0.0.0.0/8 or ::/128, which callbacks never reach',
     ],
     [
       { argv: ["--callback-allow", "::ffff:10.0.0.0/104"] },
-      '--callback-allow: ["::ffff:10.0.0.0/104"] is not a list of networks such as 10.0.0.0/8, with IPv4 networks not written in IPv6, and none in 0.0.0.0/8 or ::/128, which callbacks never reach',
+      '--callback-allow: ["::ffff:10.0.0.0/104"] is not a list of networks such as 10.0.0.0/8, each IPv4 network written as IPv4, and none of them in 0.0.0.0/8 or ::/128, which callbacks never reach',
     ],
     [
       { env: { STELE_TRUSTED_PROXIES: "192.168/16" } },
@@ -264,7 +264,7 @@ describe("loadConfig", () => {
     expect(output).not.toMatch(/\]\(|below/);
   });
 
-  test("--help names pages of the documentation by their paths, and other links by their texts", () => {
+  test("--help prints a link to a page as its path, such as docs/access.md, and any other link as its text", () => {
     const outcome = load({ argv: ["--help"] });
     const output = outcome.status === "printed" ? outcome.output : "";
     expect(output).toContain("see docs/access.md.");

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 
-/** Whether a text is an IP address, without a zone: no list of addresses takes one. */
+/** Whether a text is an IP address without a zone such as `%eth0`: lists of addresses would ignore the zone. */
 export function isAddress(text: string): boolean {
   return isIP(text) !== 0 && !text.includes("%");
 }
@@ -12,11 +12,14 @@ export function isNetwork(text: string): boolean {
   return isAddress(address) && ipaddr.isValidCIDR(text);
 }
 
-/** Networks that no callback reaches as written: the unspecified addresses are refused, and IPv4 addresses inside IPv6 count as IPv4. */
+/**
+ * Networks that would have no effect in a list for callbacks. The address policy refuses unspecified addresses whatever the list says, and judges an IPv4
+ * address inside an IPv6 address as IPv4.
+ */
 const unreachable = ["0.0.0.0/8", "::/128", "::ffff:0:0/96", "64:ff9b::/96"].map((text) => ipaddr.parseCIDR(text));
 
 export const callbackNetworkRule =
-  "with IPv4 networks not written in IPv6, and none in 0.0.0.0/8 or ::/128, which callbacks never reach";
+  "each IPv4 network written as IPv4, and none of them in 0.0.0.0/8 or ::/128, which callbacks never reach";
 
 /** Whether a text is a network that callbacks can reach. `ipaddr.js` reads `::10.0.0.0/104` as `::ffff:10.0.0.0/104`. */
 export function isCallbackNetwork(text: string): boolean {

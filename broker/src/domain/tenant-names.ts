@@ -22,7 +22,7 @@ export class TenantNames {
   /** The start of every identifier of the tenant, and of the real name of every topic without a leading `$`. */
   readonly #prefix: string;
   readonly #specialPrefix: string;
-  /** Real names of the tenant's topics. Excludes names with the prefix that no client of the tenant can write, such as `acme/$x`. */
+  /** Real names of the tenant's topics. Excludes prefixed names that no client of the tenant can write, such as `acme/$x`. */
   readonly ranges: readonly NameRange[];
 
   constructor(tenant: string) {
@@ -34,7 +34,7 @@ export class TenantNames {
     ];
   }
 
-  /** The real name of a topic, or of a filter without `$share/`, as a client wrote it. Every text gets a prefix; a malformed text stays malformed. */
+  /** Returns the real name for a topic, or for a filter without `$share/`, that a client wrote. Every text gets a prefix; a malformed text stays malformed. */
   toReal(text: string): string {
     if (text.trim() === "") return this.#prefix; // ends in a slash, which no topic does
     return `${text.startsWith("$") ? this.#specialPrefix : this.#prefix}${text}`;
@@ -62,7 +62,7 @@ export class TenantNames {
     return view === undefined ? undefined : real.slice(0, end) + view;
   }
 
-  /** Whether the tenant's clients can write a real topic or filter. */
+  /** Whether the tenant's clients have a name for a real topic or filter. */
   isOwn(real: string): boolean {
     return this.toView(real) !== undefined;
   }
@@ -106,7 +106,7 @@ export function prefixesOf(tenant: string): readonly [plain: string, special: st
   return [`${tenant}/`, `${specialTree}/${tenant}/`];
 }
 
-/** Where the filter of `$share/name/filter` begins; undefined for any other text. */
+/** Where the filter of `$share/name/filter` begins: at the end of the text if no slash follows the name. Undefined for a text without `$share/`. */
 function findShareEnd(text: string): number | undefined {
   if (!isShared(text)) return undefined;
   const end = text.indexOf("/", "$share/".length);

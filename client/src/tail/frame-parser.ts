@@ -8,7 +8,7 @@ export interface Frame {
 }
 
 export interface FrameParserOptions {
-  /** Called when the server asks for another pause before a reconnect. */
+  /** Called when the server sends `retry`: the time to wait before each reconnect, in milliseconds. */
   readonly onRetryMs: (ms: number) => void;
 }
 

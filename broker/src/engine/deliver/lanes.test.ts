@@ -102,7 +102,7 @@ describe("concurrency", () => {
     expect(topicsSeen()).toEqual(["a", "a", "b", "b"]);
   });
 
-  it("the store keeps whole milliseconds of a wait that another topic's answer caused", async () => {
+  it("stores the time of a retry in whole milliseconds if another topic's answer caused the wait", async () => {
     const written: number[] = [];
     const saveProgress = engine.store.saveProgress.bind(engine.store);
     engine.store.saveProgress = (rows) => {

@@ -78,7 +78,7 @@ it("lets the age of the oldest waiting event grow while the chain does not give 
   expect(lag()).toEqual({ events: 1, seconds: undefined });
 });
 
-it("shows no growing age while the chain does not give times, but events are delivered", async () => {
+it("the age of the oldest waiting event does not grow while block times cannot be read but events are delivered", async () => {
   engine = await TestEngine.start({ readMemory: () => 1 });
   const { broker, clock, sink } = engine;
   await broker.open({ topic: "a", groupId: undefined });

@@ -112,7 +112,7 @@ it.each([
   },
 );
 
-it("sends transactions at once as long as none is larger than all that the chain accepted", async () => {
+it("waits for the answer to a transaction only if it is larger than every transaction that the chain accepted", async () => {
   const turns = new SendingTurns({ soon: (action) => setImmediate(action) });
   const large = turns.probe({ bytes: 1000, topics: 3 });
   expect(turns.isHeld).toBe(true);

@@ -94,7 +94,7 @@ it.each([
   expect(left.items).toMatchObject([{ topic: failing, attempts: 2 }]);
 });
 
-it("getEvent finds the event of the topic that was opened first, although the chain does not give the other topic's", async () => {
+it("getEvent finds the event of the topic that was opened first, even if the event of the other topic with this eventId cannot be read", async () => {
   const eventId = await publish(first, second);
   unread = second;
   expect(await engine.broker.getEvent({ eventId, groupId: undefined })).toMatchObject({ topic: first, eventId });

@@ -43,8 +43,8 @@ import { TenantPeer } from "./tenant-peer.ts";
 import type { SubscribeCall } from "../subscribe-call.ts";
 
 /**
- * Adds the prefix of the caller's tenant to each name in a call, and strips it from each name in the answer, so that two tenants never see each other's
- * topics, events and identifiers. A caller without a tenant sees the real names. The wrapped broker checks rights, on the real names.
+ * Adds the prefix of the caller's tenant to each name in a call, and strips it from each name in the answer, except in proofs. So two tenants never see each
+ * other's topics, events and identifiers. A caller without a tenant sees the real names. The wrapped broker checks rights, on the real names.
  */
 export class TenantBroker implements Broker {
   readonly #real: Broker;
@@ -156,7 +156,7 @@ export class TenantBroker implements Broker {
     const names = tenantNamesOf(caller.principal);
     if (names === undefined) return this.#real.tail(caller, call, peer);
     const namings = toFilterNamings(names, call.filters);
-    const inTenant = new TenantPeer(peer, names); // a tail gets no events of a share
+    const inTenant = new TenantPeer(peer, names); // Needs no session: a tail gets no events of a share.
     const filters = namings.map(({ real }) => real);
     const onConnected: TailCall["onConnected"] = (session, start, origins) =>
       call.onConnected(session, start, toViewOrigins(origins));

@@ -14,7 +14,7 @@ export class TenantPeer implements Peer {
   readonly #peer: Peer;
   readonly #names: TenantNames;
   readonly #filters = new WeakMap<SessionFilter, SessionFilter>();
-  /** Undefined until the peer is connected. */
+  /** Undefined until a session is connected; always undefined for a tail, which gets no events of a share. */
   session: Pick<ConnectedSession, "acknowledge"> | undefined;
 
   constructor(peer: Peer, names: TenantNames) {
@@ -23,8 +23,8 @@ export class TenantPeer implements Peer {
   }
 
   /**
-   * Skips an event that no client of the tenant can name, and acknowledges it. A share may deliver one: its members get all events that its real filter
-   * matches, and a tenant's `#` also matches the topic with the tenant's own name.
+   * Skips an event that no client of the tenant can name, and acknowledges it. A share may deliver one: for the tenant `acme`, the
+   * real filter of `#` is `acme/#`, which also matches the topic `acme`.
    */
   deliver(delivery: Delivery): void {
     if (this.#names.isOwn(delivery.event.topic)) {
@@ -32,7 +32,7 @@ export class TenantPeer implements Peer {
       return;
     }
     const { ticket } = delivery;
-    // Acknowledges in a later turn, because the session is still delivering.
+    // In a microtask, because the session is still delivering.
     if (ticket !== undefined) queueMicrotask(() => this.session?.acknowledge(ticket));
   }
 

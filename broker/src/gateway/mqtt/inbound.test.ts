@@ -8,7 +8,7 @@ import { LazyMap } from "../../lib/lazy-collections.ts";
 import type { PublishPacket } from "./codec/packet.ts";
 import { type Answer, Inbound, type InboundParts } from "./inbound.ts";
 
-/** Publishes that the broker has not answered yet, by content, in the order of their submission. */
+/** The callbacks of all submitted publishes, by content, in the order of submission. */
 const submitted = new Map<string, OnSettled>();
 /** The calls of these publishes. */
 const calls = new Map<string, PublishCall>();
@@ -117,7 +117,7 @@ it("tells the broker which publishes are repeats, so that a quota does not refus
   expect([...calls.values()].map(({ isRepeat }) => isRepeat)).toEqual([false, true]);
 });
 
-it("answers a repeat that the broker refuses for another reason", () => {
+it("answers a repeat with the error if the broker refuses it because its topic is closed", () => {
   const inbound = connect(createSession());
   void inbound.take(packet(1, "one"));
   submitted.get("one")?.({ status: "REFUSED", error: new BrokerError("topicClosed") });
@@ -142,7 +142,7 @@ it("submits no publish while the client does not know that an earlier one failed
   expect([...submitted.keys()]).not.toContain("five");
 });
 
-it("accepts no packet behind a publish that waits for the answer to a failed one, until that publish has its place in the order", async () => {
+it("accepts no packet after a publish that waits until the client knows of an earlier failure, before that publish has its place in the order", async () => {
   const inbound = connect(createSession());
   for (const [id, text] of ["one", "two"].entries()) void inbound.take({ ...packet(id + 1, text), isDuplicate: false });
   submitted.get("two")?.({ status: "REFUSED", error: new BrokerError("topicClosed") });
@@ -221,12 +221,15 @@ function refuseName(_: unknown, { topic }: PublishCall, onSettled: OnSettled): v
 it.each([
   ["a+b", "a+b"],
   ["t".repeat(60_000), "t".repeat(257)],
-])("refuses a publish by the alias of a refused name, and reports that name or its start", (name, expected) => {
-  const lost: string[] = [];
-  const settings = { extensionPrefix: "svc-", receiveMax: 10, topicAliasMax: 1, qos0: "commit" } as const;
-  const onLost = (topic: string, { code }: BrokerError): void => void lost.push(`${code} ${topic}`);
-  const inbound = connect(createSession(), { submit: refuseName }, { settings, onLost });
-  const properties = { topicAlias: 1 } as never; // The other properties are empty.
-  for (const topic of [name, ""]) void inbound.take({ ...packet(0, "x"), qos: 0, topic, properties });
-  expect(lost).toEqual([`100106 ${name}`, `100106 ${expected}`]);
-});
+])(
+  "refuses a publish whose alias stands for a refused topic name, and reports the first 257 characters of that name",
+  (name, expected) => {
+    const lost: string[] = [];
+    const settings = { extensionPrefix: "svc-", receiveMax: 10, topicAliasMax: 1, qos0: "commit" } as const;
+    const onLost = (topic: string, { code }: BrokerError): void => void lost.push(`${code} ${topic}`);
+    const inbound = connect(createSession(), { submit: refuseName }, { settings, onLost });
+    const properties = { topicAlias: 1 } as never; // The other properties are empty.
+    for (const topic of [name, ""]) void inbound.take({ ...packet(0, "x"), qos: 0, topic, properties });
+    expect(lost).toEqual([`100106 ${name}`, `100106 ${expected}`]);
+  },
+);

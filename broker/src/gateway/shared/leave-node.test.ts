@@ -35,7 +35,7 @@ describe.each(asks)("%s", (_what, ask) => {
 
 const get = (path: string, more = ""): string => `GET ${path} HTTP/1.1\r\nhost: localhost\r\n${more}\r\n`;
 
-it("answers the later pipelined requests of a connection before it closes the connection because of an error", async () => {
+it("keeps the connection open after an error while later pipelined requests wait for their answers", async () => {
   const exists = createDeferred<boolean>();
   await using server = await serve({
     open: async () => {

@@ -196,7 +196,7 @@ describe("a request for a WebSocket connection is refused", () => {
     expect(await refusalOf(new WebSocket(server.address, ["other"]))).toEqual([400, { code: 200_001, message }]);
   });
 
-  it("if it names no subprotocol of the route, and its request line has scheme and host", async () => {
+  it("if it names no subprotocol of the route, even if its request line has scheme and host", async () => {
     await using server = await serveEcho();
     const answer = await sendRaw(server.url, [`${headOf("GET http://localhost/ctx/echo", "websocket")}\r\n`]);
     expect(answer).toMatch(/^HTTP\/1.1 400 .*the subprotocols here are echo.2, echo/s);

@@ -30,8 +30,9 @@ const goingAway = 1001;
 const controlHeadBytes = 6;
 
 /**
- * Whether Node emits an upgrade request with a body before it has read the body, with a stream in place of the socket, as it does since version 25. The server
- * then declines the upgrade. If another request came in the same packet as the end of the body, Node does not answer it, and closes the idle connection.
+ * Whether Node emits an upgrade request with a body before it has read the body, with a stream in place of the socket, as it does since version 25. Under such
+ * a Node, the server declines these upgrades. Known limit: Node then loses a request that came in the same packet as the end of the body, and closes the
+ * connection once it is idle.
  */
 const hidesSocketOfBody = Number.parseInt(process.versions.node, 10) >= 25;
 

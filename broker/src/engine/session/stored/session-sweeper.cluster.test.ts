@@ -144,7 +144,7 @@ it("publishes the will and ends the session if the sweep's read fails before it 
   expect(await rows()).toHaveLength(0);
 });
 
-it("publishes the will and ends the session if a sweep finds it taken while a check that began earlier still runs", async () => {
+it("publishes the will once if the answer to a take is lost, and a later sweep finds the session taken while an earlier check still runs", async () => {
   const { sessions } = cluster.shared.store;
   const [take, findTime] = [sessions.takeDueSession.bind(sessions), sessions.findSessionTime.bind(sessions)];
   const [checking, taking] = [createDeferred<void>(), createDeferred<void>()];

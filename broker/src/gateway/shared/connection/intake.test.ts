@@ -87,7 +87,7 @@ class Talk {
 }
 
 it.each([false, true])(
-  "handles no further unit while the client does not read, and continues when it reads; busy after each unit: %s",
+  "handles no further unit while the client's outbox is full, and continues when the client reads; busy after each unit: %s",
   async (staysBusy) => {
     const talk = new Talk({ staysBusy });
     talk.socket.push(Buffer.from(units));
@@ -155,7 +155,7 @@ it.each(["end", "close"])(
   },
 );
 
-it("handles the first unit of a new client after the connections that ended before it came", async () => {
+it("handles the ends of earlier connections before the first unit of a client that came after them", async () => {
   let now = 0;
   const slices = new TimeSlices({ monotonic: () => (now += 1), soon: (action) => void setImmediate().then(action) });
   const talks = Array.from({ length: 100 }, () => new Talk({ staysBusy: false, slices }));

@@ -193,7 +193,7 @@ it("answers with the outage, not with a full pool, once the endpoint is down", a
   await rejected;
 });
 
-it("names the pool's refusal of the no-op transaction that replaces one over the gas of a block", async () => {
+it("reports why the pool refuses the no-op that replaces a transaction over the block gas limit", async () => {
   const world = new SenderWorld({ deadlineMs });
   const { node, clock, sender } = world;
   node.onSend = (raw) => {

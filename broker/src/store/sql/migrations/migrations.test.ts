@@ -129,7 +129,7 @@ function testMigrations(create: () => Promise<SqlBackend>): void {
     });
   });
 
-  it("keeps a session from a version that did not store its last position outside the stream", async () => {
+  it("keeps a session from a schema version without the column `outside`", async () => {
     await onDatabase(async (database) => {
       const session = sessionOfClaim();
       await migrate(database, backend, storesOutside - 1);

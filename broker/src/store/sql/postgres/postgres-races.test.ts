@@ -283,7 +283,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     expect(await one.sessions.findSession(idOf(1))).toMatchObject({ filters: [put[1]] });
   });
 
-  it("a client gets its key at the second claim if another node takes that key for a will during the first", async () => {
+  it("a claim returns `taken` if another node meanwhile stores a will under the claimed key, and the next claim succeeds", async () => {
     await one.sessions.claimSession(claimOf({ key: "c", willDelayMs: 0 }));
     const quota = { of: "principal", name: "x", what: "sessions", max: 9 } as const;
     await holdUp("select pg_advisory_xact_lock(hashtextextended('stele quota sessions principal x', 0))");

@@ -2,7 +2,10 @@ import type { Client } from "pg";
 import type { PostgresServer } from "./postgres-server.ts";
 import { waitUntilBlocked } from "./wait-until-blocked.ts";
 
-/** Makes a pool open all its connections: a lock of `other` blocks each call on a connection of its own. Ends `other`. */
+/**
+ * Makes a pool open all its connections: `call` starts at least `connections` calls of the store at once, and a lock that `other` holds blocks each on its own
+ * connection. Ends `other` afterwards.
+ */
 export async function connectAll(
   server: PostgresServer,
   other: Client,
