@@ -309,14 +309,17 @@ describe.runIf(canRunChromium)("the example for browsers (needs Debian's chromiu
     }
   });
 
-  it("the page continues after its last event when a proxy has answered with 503", async () => {
-    await using broker = await startBehindProxy();
+  it.each([
+    ["its last event", "", "2cf24dba-1-2"],
+    ["the place of a reorg that removed its last event", "id: @1.1\nevent: resync\ndata: {}\n\n", "@1.1"],
+  ])("the page continues after %s when a proxy has answered with 503", async (_what, notice, place) => {
+    await using broker = await startBehindProxy(notice);
     const browser = await startChromium();
     try {
       const shown = await browser.newPage();
       await shown.goto(`${pages.add("/behind-proxy.html", page)}?broker=${broker.url}`);
       await until("the page has reconnected twice", () => broker.starts.length >= 3);
-      expect(broker.starts.slice(0, 3)).toEqual(["OFFSET_FIRST", "2cf24dba-1-2", "2cf24dba-1-2"]);
+      expect(broker.starts.slice(0, 3)).toEqual(["OFFSET_FIRST", place, place]);
     } finally {
       await browser.close();
     }
@@ -324,10 +327,10 @@ describe.runIf(canRunChromium)("the example for browsers (needs Debian's chromiu
 });
 
 /**
- * Imitates a broker whose tails give one event and end, behind a proxy that answers the second request for a tail with 503. `starts` has the place at
- * which each of these requests asks to start.
+ * Imitates a broker whose tails give one event and `notice` and end, behind a proxy that answers the second request for a tail with 503. `starts` has the
+ * place at which each of these requests asks to start.
  */
-async function startBehindProxy() {
+async function startBehindProxy(notice: string) {
   const starts: (string | null | undefined)[] = [];
   const event = JSON.stringify({ topic: "orders/browser", content: "eA==", extensions: {}, eventId: "2cf24dba-1-2" });
   const server = createServer(({ method, url = "", headers }, response) => {
@@ -336,7 +339,7 @@ async function startBehindProxy() {
     starts.push(headers["last-event-id"]?.toString() ?? new URLSearchParams(url.slice(url.indexOf("?"))).get("after"));
     if (starts.length === 2) return response.writeHead(503).end();
     response.setHeader("content-type", "text/event-stream");
-    return response.end(`retry: 1\nid: 2cf24dba-1-2\ndata: ${event}\n\n`);
+    return response.end(`retry: 1\nid: 2cf24dba-1-2\ndata: ${event}\n\n${notice}`);
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, starts, ...closing(server) };
