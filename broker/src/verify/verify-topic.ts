@@ -46,7 +46,8 @@ export async function verifyTopic(options: TopicArguments, pin: RegistryPin): Pr
   const onChain = contract.sequence;
   const to = options.to ?? onChain;
   const last = Math.max(onChain, state?.sequenceNumber ?? 0);
-  if (to > last || options.from > to + 1) throw new Unverifiable(`the topic has ${last} events`);
+  if (to > last || options.from > to + 1)
+    throw new Unverifiable(`the topic has no event after ${last}: use a smaller --from or --to`);
   const { topic, from, publishers } = options;
   const comparison = new Comparison(broker, { topic, from, to, publishers, readUpTo: state?.blockNumber ?? -1 });
   // Not below the block whose state has `onChain` events: a busy topic gets some after `headBefore`.

@@ -358,6 +358,12 @@ describe("stele verify --topic", () => {
     });
   });
 
+  test("exits 2 for a range that ends after the topic's last event, and names that event's sequence", async () => {
+    const outcome = await run([...words, "--from", "44", "--to", "50"]);
+    const problem = "stele verify: the topic has no event after 44: use a smaller --from or --to\n";
+    expect(outcome).toEqual({ exitCode: 2, output: "", problem });
+  });
+
   test("refutes and counts all events of an unexpected publisher", async () => {
     const other = `0x${"ab".repeat(20)}`;
     const { exitCode, output } = await run([...words, "--from", "2", "--publisher", other, "--json"]);
