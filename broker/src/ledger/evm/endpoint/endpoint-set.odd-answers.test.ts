@@ -43,6 +43,19 @@ it("leaves a lagging endpoint even if another endpoint returns no block number",
   await set.close();
 });
 
+it("detects by a health check that a chain of fewer blocks is served behind the same connection", async () => {
+  await using node = await FakeNode.start();
+  const set = new EndpointSet({ addresses: [node.url("ws")], clock: new FastClock(25), logger: silentLogger });
+  await set.request({ method: "eth_any" });
+  await vi.waitFor(() => expect(node.count("eth_blockNumber")).toBeGreaterThan(1), { timeout: 20_000, interval: 10 });
+  Object.assign(node.chain, { head: 50, chainId: 7 });
+  const check = (): void => expect(set.failure()?.reason).toMatch(/serves chain 7/);
+  await vi.waitFor(check, { timeout: 20_000, interval: 10 });
+  await expect(set.request({ method: "eth_sendRawTransaction" })).rejects.toThrow(/serves chain 7/);
+  expect(node.count("eth_sendRawTransaction")).toBe(0);
+  await set.close();
+});
+
 it.each([
   ["over HTTP", "http", true],
   ["over HTTP without batches", "http", false],
@@ -148,7 +161,7 @@ it.each([
   breakLogs(first);
   expect(await set.request({ method: "eth_getLogs" })).toEqual([]);
   const calls = [{ method: "eth_getBlockByNumber" }, { method: "eth_getLogs" }];
-  expect(await set.requestAll(calls)).toEqual([second.chain.block(), []]);
+  expect(await set.requestAll(calls, 100)).toEqual([second.chain.block(), []]);
   breakLogs(second);
   await expect(set.request({ method: "eth_getLogs" })).rejects.toThrow(/returned no list of logs/);
   await set.close();
@@ -162,14 +175,14 @@ it("asks the next endpoint for promised logs if the first one returns none, and 
   const call = { method: "eth_getLogs", isPromised: true };
   const calls = [{ method: "eth_getBlockByNumber" }, call];
   expect(await set.request(call)).toEqual([]);
-  expect(await set.requestAll(calls)).toEqual([first.chain.block(), []]);
+  expect(await set.requestAll(calls, 100)).toEqual([first.chain.block(), []]);
   const logs = [{ ...log, logIndex: "0x0" }];
   second.answer = ({ id, method }) => ({
     id,
     result: method === "eth_getLogs" ? logs : second.chain.answer(method),
   });
   expect(await set.request(call)).toEqual(logs);
-  expect(await set.requestAll(calls)).toEqual([second.chain.block(), logs]);
+  expect(await set.requestAll(calls, 100)).toEqual([second.chain.block(), logs]);
   expect(await set.request({ method: "eth_getLogs" })).toEqual([]);
   second.answer = ({ id }) => ({ id, error: { code: -32000, message: "pruned" } });
   expect(await set.request(call)).toEqual([]);
@@ -189,8 +202,23 @@ it("accepts an empty range of logs from the next endpoint if the first one lacks
   breakAnswer(first, "eth_getBlockByNumber", null);
   expect(await new Rpc(set).logs({ from: 1, to: 100 }, filter)).toMatchObject({ logs: [], end: { number: 100 } });
   breakAnswer(second, "eth_getBlockByNumber", null);
-  await expect(new Rpc(set).logs({ from: 1, to: 100 }, filter)).rejects.toMatchObject({ kind: "unreached" });
-  expect(set.failure()).toBeUndefined();
+  await expect(new Rpc(set).logs({ from: 1, to: 100 }, filter)).rejects.toMatchObject({ kind: "refused" });
+  await set.close();
+});
+
+it("asks an endpoint that lags by a block for no logs of a range that it lacks", async () => {
+  await using first = await FakeNode.start();
+  await using second = await FakeNode.start();
+  const set = createSet([first, second]);
+  await untilAnsweredBy(first, set);
+  second.chain.head = 101;
+  // Chain nodes refuse a range beyond their newest block, instead of only returning null for its last block.
+  const error = { code: -32602, message: "block range extends beyond current head block" };
+  const results: Readonly<Record<string, unknown>> = { eth_getBlockByNumber: { result: null }, eth_getLogs: { error } };
+  first.answer = ({ id, method }) => ({ id, ...(results[method] ?? { result: first.chain.answer(method) }) });
+  const filter = { address: `0x${"11".repeat(20)}`, signatures: [], isPromised: true } as const;
+  expect(await new Rpc(set).logs({ from: 1, to: 101 }, filter)).toMatchObject({ logs: [], end: { number: 101 } });
+  expect(first.count("eth_getLogs")).toBe(0);
   await set.close();
 });
 

@@ -309,17 +309,6 @@ describe("another chain", () => {
     expect(node.count("eth_sendRawTransaction")).toBe(0);
   });
 
-  it("detects by a health check that a chain of fewer blocks is served behind the same connection", async () => {
-    const [node] = await startNodes(1);
-    const set = createSet([node.url("ws")]);
-    await ask(set);
-    await until(() => expect(node.count("eth_blockNumber")).toBe(2));
-    Object.assign(node.chain, { head: 50, chainId: 7 });
-    await until(() => expect(set.failure()?.reason).toMatch(/serves chain 7/));
-    await expect(ask(set, "eth_sendRawTransaction")).rejects.toThrow(/serves chain 7/);
-    expect(node.count("eth_sendRawTransaction")).toBe(0);
-  });
-
   it("detects a replaced chain when the endpoint comes back", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url()]);
@@ -344,17 +333,42 @@ describe("requestAll", () => {
     const set = createSet([first.url(), second.url()]);
     await ask(set);
     first.exchange = () => first.drop();
-    expect(await set.requestAll(calls)).toEqual(["a", "b"]);
+    expect(await set.requestAll(calls, 100)).toEqual(["a", "b"]);
     expect([first.count("a"), first.count("b"), second.count("a"), second.count("b")]).toEqual([0, 0, 1, 1]);
   });
 
-  it("sends all calls in one HTTP request", async () => {
+  it("sends all calls in one HTTP request if the endpoint's head is known to be high enough", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url()], { clock: createSystemClock() });
-    await set.requestAll(calls);
+    await set.requestAll(calls, 100);
     const before = node.requests.length;
-    await set.requestAll(calls);
+    await set.requestAll(calls, 100);
     expect(node.requests).toHaveLength(before + 1);
+  });
+
+  it("skips an endpoint that lacks the block, without marking it as down", async () => {
+    const [first, second] = await startNodes(2);
+    const set = createSet([first.url(), second.url()], { clock: createSystemClock() });
+    second.chain.head = 400;
+    expect(await set.requestAll(calls, 400)).toEqual(["a", "b"]);
+    expect([first.count("a"), second.count("a")]).toEqual([0, 1]);
+    await expect(set.requestAll(calls, 401)).rejects.toMatchObject({ reach: "unreached" });
+    expect(set.failure()).toBeUndefined();
+    expect(first.count("a")).toBe(0);
+  });
+
+  it("checks the chain again if the endpoint's head has fallen, and fails while the head is too low", async () => {
+    const [node] = await startNodes(1);
+    const set = createSet([node.url()], { clock: createSystemClock() });
+    await set.requestAll(calls, 100);
+    node.chain.head = 50;
+    await expect(set.requestAll(calls, 101)).rejects.toThrow(/its newest block is 50/);
+    expect(set.failure()).toBeUndefined();
+    Object.assign(node.chain, { head: 49, chainId: 7 });
+    await expect(set.requestAll(calls, 101)).rejects.toThrow(/serves chain 7/);
+    expect(set.failure()?.reason).toMatch(/serves chain 7/);
+    await expect(ask(set, "eth_sendRawTransaction")).rejects.toThrow(/serves chain 7/);
+    expect(node.count("eth_sendRawTransaction")).toBe(0);
   });
 });
 

@@ -66,15 +66,13 @@ export class EndpointSet implements EvmProvider {
     return this.#askInTurn(async (endpoint) => this.#askEndpoint(endpoint, call), call);
   }
 
-  async requestAll(calls: readonly RpcCall[]): Promise<readonly unknown[]> {
+  async requestAll(calls: readonly RpcCall[], height: number): Promise<readonly unknown[]> {
     const last = calls.at(-1) ?? { method: "" };
     const { method } = last;
     const ask = async (endpoint: Endpoint): Promise<readonly unknown[]> => {
+      await this.#expectHeight(endpoint, height);
       const answers = await this.#attempt(endpoint, method, async () => endpoint.connection.requestAll(calls));
-      const lacking = calls[answers.indexOf(null)];
-      // Perhaps it lags behind the endpoint that announced the block. It does not count as down for that.
-      if (lacking !== undefined)
-        throw new EndpointError(`${endpoint.name}: returned null for ${lacking.method}`, { reach: "unreached" });
+      if (answers.includes(null)) throw new RpcAnswerError(`${endpoint.name}: lacks block ${height}`, { code: 0 });
       checkLogs(answers.at(-1), method, endpoint);
       return answers;
     };
@@ -149,6 +147,15 @@ export class EndpointSet implements EvmProvider {
     const answer = await this.#attempt(endpoint, method, async () => endpoint.connection.request(call));
     checkLogs(answer, method, endpoint);
     return answer;
+  }
+
+  /** @throws EndpointError if the endpoint lacks block `height`, so that the caller asks the next one. The endpoint does not count as down for that. */
+  async #expectHeight(endpoint: Endpoint, height: number): Promise<void> {
+    if (endpoint.isChecked && (endpoint.head ?? -1) >= height) return;
+    const head = await this.#readHead(endpoint);
+    if (head >= height) return;
+    const reason = `${endpoint.name}: its newest block is ${head}, but the request needs block ${height}`;
+    throw new EndpointError(reason, { reach: "unreached" });
   }
 
   async #attempt<T>(endpoint: Endpoint, method: string, ask: () => Promise<T>): Promise<T> {
@@ -319,15 +326,21 @@ export class EndpointSet implements EvmProvider {
   }
 
   /** Reads an endpoint's newest block. If this block is lower than before, checks the chain: the endpoint may serve another chain. */
+  async #readHead(endpoint: Endpoint): Promise<number> {
+    const head = findCount(await this.#askEndpoint(endpoint, { method: "eth_blockNumber" }));
+    if (head === undefined)
+      throw new EndpointError(`${endpoint.name}: returned no block number`, { reach: "unreached" });
+    if (head < (endpoint.head ?? 0)) {
+      endpoint.doubt();
+      await this.#check(endpoint);
+    }
+    endpoint.head = head;
+    return head;
+  }
+
   async #lookAt(endpoint: Endpoint): Promise<void> {
     try {
-      const head = findCount(await this.#askEndpoint(endpoint, { method: "eth_blockNumber" }));
-      if (head === undefined) throw new Error("the endpoint returned no block number");
-      if (head < (endpoint.head ?? 0)) {
-        endpoint.doubt();
-        await this.#check(endpoint);
-      }
-      endpoint.head = head;
+      await this.#readHead(endpoint);
     } catch (error) {
       this.#options.logger.debug("chain endpoint not checked", { endpoint: endpoint.name, error });
     }

@@ -20,8 +20,11 @@ export interface KnownTransaction {
 /** An EIP-1193 provider: the embedded chain, or a set of endpoints. */
 export interface EvmProvider {
   request(args: RpcCall): Promise<unknown>;
-  /** Sends several requests in order to one chain node. Fails if one of them fails or returns null. Undefined if there is only one chain node. */
-  requestAll?(calls: readonly RpcCall[]): Promise<readonly unknown[]>;
+  /**
+   * Sends several requests in order to one chain node that has the block `height`. Fails if one of them fails or returns null. Undefined if there is only one
+   * chain node.
+   */
+  requestAll?(calls: readonly RpcCall[], height: number): Promise<readonly unknown[]>;
   /**
    * Calls `listener` with each new head that the provider announces, not parsed. Returns a function that ends the calls and never rejects. One subscriber at
    * a time: end its calls before the next one begins. Undefined if the provider cannot notify.
@@ -161,7 +164,7 @@ export class Rpc {
     if (provider.requestAll === undefined) return { logs: await this.#request(call, readLogs), end: undefined };
     // The header comes first: otherwise a chain node could return too few logs, then receive the last block, then return its header.
     const calls = [{ method: "eth_getBlockByNumber", params: [toQuantity(range.to), false] }, call];
-    const [block, logs] = (await classified(async () => provider.requestAll?.(calls), "eth_getLogs")) ?? [];
+    const [block, logs] = (await classified(async () => provider.requestAll?.(calls, range.to), "eth_getLogs")) ?? [];
     const end = await classified(async () => readHeader(block), "eth_getBlockByNumber");
     if (end.number === range.to) return { logs: await classified(async () => readLogs(logs), call.method), end };
     throw new RpcFailure("refused", "the endpoint returned another block", { cause: block });
