@@ -130,10 +130,22 @@ it("the next start sends the same deployment of a lost registry again if no bloc
   await ask("anvil_setAutomine", false);
   await expect(startOnce({ ...options, deadlineMs: 300 })).rejects.toMatchObject({ code: 200205 });
   const [entry] = await options.journal.listTransactions("", deployer);
+  expect(entry).toBeDefined();
   await ask("anvil_dropAllTransactions");
   await ask("anvil_setAutomine", true);
   expect(await startOnce(options)).toBe(registry);
   expect(await ask("eth_getTransactionReceipt", entry?.variants[0]?.hash)).not.toBeNull();
+});
+
+it("a lost registry is deployed again at its address even if the journal has a deployment with a later nonce", async () => {
+  const options = { journal: new TestJournal(), registry: "deploy", deadlineMs: 5000 } as const;
+  await startOnce(options);
+  const killed = { find: async () => undefined, save: async () => Promise.reject(new Error("killed")) };
+  await expect(startOnce({ ...options, memory: killed })).rejects.toThrow("killed");
+  expect(await options.journal.listTransactions("", deployer)).toMatchObject([{ nonce: 1 }]);
+  await ask("anvil_reorg", 2, []);
+  expect(await startOnce(options)).toBe(registry);
+  expect([await hasCode(), await options.journal.listTransactions("", deployer)]).toEqual([true, []]);
 });
 
 it("a lost registry is not deployed again while the chain is behind the index", async () => {

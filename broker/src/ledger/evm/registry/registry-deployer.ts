@@ -19,8 +19,8 @@ const ownNoncesMax = 256;
 
 /**
  * Deploys a group's registry; resolves once a final block contains it, with undefined if another transaction used its nonce. The journal gets the deployment
- * before the chain does. So a call after a failure resumes that deployment: this signer sends another one only if the first was refused or reverted, or if
- * another transaction used its nonce. `place`: see `signDeployment`. @throws BrokerError; RpcFailure.
+ * before the chain does. So a call after a failure resumes that deployment: this signer sends another one only if the first was refused or reverted, if another
+ * transaction used its nonce, or if `place` names another nonce. `place`: see `signDeployment`. @throws BrokerError; RpcFailure.
  */
 export async function deployRegistry(
   rpc: Rpc,
@@ -60,7 +60,8 @@ export async function restoreRegistry(rpc: Rpc, options: DeployOptions, address:
 
 async function resumeOrSign(rpc: Rpc, options: DeployOptions, place: DeploymentPlace): Promise<Deployment> {
   const { journal, signer } = options;
-  const [recorded] = await findRecorded(journal, signer.address);
+  const recordings = await findRecorded(journal, signer.address);
+  const recorded = recordings.find(({ nonce }) => place.nonce === undefined || nonce === place.nonce);
   const deployment = recorded === undefined ? await signDeployment(rpc, options, place) : raiseFee(recorded, options);
   if (deployment !== recorded) await journal?.record(deployment);
   return deployment;
