@@ -6,7 +6,7 @@ import { serverError } from "../rpc-error.ts";
 import { type ChainDatabase, hasEntry } from "../storage/chain-database.ts";
 import { fromPlace, toHashKey } from "../storage/places.ts";
 import type { IndexEntry } from "../storage/unsaved-effects.ts";
-import { readHead, readVerifiedBlock } from "./verified-blocks.ts";
+import { findHead, readHead, readVerifiedBlock } from "./verified-blocks.ts";
 
 /** A transaction with the block that contains it. */
 export interface IncludedTransaction extends ExecutedTransaction {
@@ -25,11 +25,12 @@ export class BlockReader {
     this.#database = database;
   }
 
+  /** @throws BlockDamagedError if the header is malformed. */
   findHead(number: bigint): BlockHead | undefined {
-    return this.#blocks.get(number) ?? this.#database.findBlockHead(number);
+    return this.#blocks.get(number) ?? findHead(this.#database, number);
   }
 
-  /** The head of a block up to the newest one. @throws BlockDamagedError if the file lacks it. */
+  /** The head of a block up to the newest one. @throws BlockDamagedError if the file lacks it, or it is malformed. */
   getHead(number: bigint): BlockHead {
     return this.#blocks.get(number) ?? readHead(this.#database, number);
   }
@@ -72,11 +73,16 @@ export class BlockReader {
 
   #readBlockOf(entry: IndexEntry): Block {
     const { blockNumber } = fromPlace(entry.place);
-    const block = this.findHead(blockNumber) === undefined ? undefined : this.#readBlock(blockNumber);
+    const block = this.#hasBlock(blockNumber) ? this.#readBlock(blockNumber) : undefined;
     if (block !== undefined && hasEntry(block, entry)) return block;
     throw serverError(
       `the chain's index of hashes and logs is damaged: block ${blockNumber} does not have one of its entries; the next check of the chain rebuilds it`,
     );
+  }
+
+  /** Whether the chain has the block, even if the file lacks its header. */
+  #hasBlock(number: bigint): boolean {
+    return this.findHead(number) !== undefined || number < (this.#database.findHead()?.header.number ?? 0n);
   }
 
   /** @throws BlockDamagedError. */

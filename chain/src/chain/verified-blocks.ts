@@ -26,7 +26,7 @@ export class BlockDamagedError extends ChainDamagedError {
  */
 export function readVerifiedBlocks(database: StoredBlocks, { from, to, bytesMax }: BlockRange): Uint8Array[] {
   const blocks: Uint8Array[] = [];
-  let before = from === 0n ? undefined : readOrReport(from - 1n, () => readHead(database, from - 1n));
+  let before = from === 0n ? undefined : readHead(database, from - 1n);
   let bytes = 0;
   for (let number = from; number <= to && (bytes < bytesMax || number === from); number += 1n) {
     const { block, receipts } = readOrReport(number, () => readBlock(database, number, before));
@@ -41,7 +41,7 @@ export function readVerifiedBlocks(database: StoredBlocks, { from, to, bytesMax 
 /** Reads one block, and verifies its transactionsRoot, its receiptsRoot, and its hash by the next header. @throws BlockDamagedError. */
 export function readVerifiedBlock(database: StoredBlocks, number: bigint): Block {
   const { block } = readOrReport(number, () => readBlock(database, number, undefined));
-  const next = readOrReport(number + 1n, () => database.findBlockHead(number + 1n));
+  const next = findHead(database, number + 1n);
   if (next !== undefined && !isSameBytes(next.header.parentHash, block.hash)) {
     throw new BlockDamagedError(number, "its hash is not the next header's parent hash, or that header is damaged");
   }
@@ -66,9 +66,14 @@ function readBlock(database: StoredBlocks, number: bigint, before: BlockHead | u
   return { block, receipts };
 }
 
-/** Reads the header of a block that the chain has. @throws BlockDamagedError if it is missing, or is that of another block. */
+/** Reads the header of a block; undefined if the file lacks it. @throws BlockDamagedError if it is malformed. */
+export function findHead(database: Pick<StoredBlocks, "findBlockHead">, number: bigint): BlockHead | undefined {
+  return readOrReport(number, () => database.findBlockHead(number));
+}
+
+/** Reads the header of a block that the chain has. @throws BlockDamagedError if it is missing or malformed, or is that of another block. */
 export function readHead(database: Pick<StoredBlocks, "findBlockHead">, number: bigint): BlockHead {
-  const head = database.findBlockHead(number);
+  const head = findHead(database, number);
   if (head?.header.number !== number)
     throw new BlockDamagedError(number, "its header is missing, or is that of another block");
   return head;

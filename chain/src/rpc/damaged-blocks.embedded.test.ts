@@ -16,8 +16,14 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const start = (file: string) => startEmbeddedChain({ file, chainId: CHAIN_ID, genesisAccounts: [SIGNER.address] });
 
-/** Makes a chain with a log in block 2, and a block after it. Returns the address and the transaction hash of the log. */
-async function fill(file: string): Promise<{ readonly address: Hex; readonly hash: unknown }> {
+interface Filled {
+  readonly address: Hex;
+  readonly hash: unknown;
+  readonly blockHash: unknown;
+}
+
+/** Makes a chain with a log in block 2, and a block after it. Returns the address, the transaction hash and the block hash of the log. */
+async function fill(file: string): Promise<Filled> {
   await using chain = await start(file);
   const send = async (nonce: number, call: { readonly to?: Hex; readonly data?: Hex }): Promise<unknown> => {
     const fields = { type: "eip1559", chainId: CHAIN_ID, ...FEES, gas: 1_000_000n, nonce } as const;
@@ -31,7 +37,9 @@ async function fill(file: string): Promise<{ readonly address: Hex; readonly has
   await send(0, { data: LOGGER });
   const hash = await send(1, { to: address, data: logged });
   await send(2, { to: SIGNER.address });
-  return { address, hash };
+  const block = await chain.request({ method: "eth_getBlockByNumber", params: ["0x2", false] });
+  const { hash: blockHash } = block as { readonly hash: Hex };
+  return { address, hash, blockHash };
 }
 
 it("refuses logs, receipts and transactions of a block with a flipped bit, and answers for other blocks", async () => {
@@ -64,21 +72,34 @@ it("refuses logs, receipts and transactions of a block with a flipped bit, and a
   expect(damages).toEqual([]);
 });
 
-it("refuses a block whose header is missing, and a search for logs that needs it", async () => {
-  const file = join(folder, "missing.db");
-  await fill(file);
+it.each([
+  ["missing", "DELETE FROM blocks WHERE number = 2", /its header is missing/],
+  ["malformed", "UPDATE blocks SET header = x'00' WHERE number = 2", /A stored block header is malformed/],
+])("refuses a block whose header is %s, and each search that needs it", async (what, sql, reason) => {
+  const file = join(folder, `${what}.db`);
+  const { address, hash, blockHash } = await fill(file);
   const sqlite = new DatabaseSync(file);
-  sqlite.exec("DELETE FROM blocks WHERE number = 2");
+  sqlite.exec(sql);
   sqlite.close();
   await using chain = await start(file);
+  const refused = new RegExp(`^Block 2 of the chain is damaged: ${reason.source}`);
   for (const ask of [
     (method: string, ...params: unknown[]) => chain.request({ method, params }),
     (method: string, ...params: unknown[]) => chain.reader.read({ method, params }),
   ]) {
-    const refused = /^Block 2 of the chain is damaged: its header is missing/;
-    await expect(ask("eth_getBlockByNumber", "0x2", false)).rejects.toThrow(refused);
-    await expect(ask("eth_getLogs", { fromBlock: "0x1", toBlock: "latest" })).rejects.toThrow(refused);
-    expect(await ask("eth_getBlockByNumber", "0x1", false)).toBeTruthy();
+    for (const [method, ...params] of [
+      ["eth_getBlockByNumber", "0x2", false],
+      ["eth_getBlockByHash", blockHash, false],
+      ["eth_getLogs", { fromBlock: "0x1", toBlock: "latest" }],
+      ["eth_getLogs", { address, fromBlock: "0x1", toBlock: "latest" }],
+      ["eth_getLogs", { blockHash }],
+      ["eth_getTransactionReceipt", hash],
+      ["eth_getTransactionByHash", hash],
+      ["eth_call", { to: address }, "0x2"],
+      ["eth_feeHistory", "0x1", "0x2", []],
+    ] as const)
+      await expect(ask(method, ...params), method).rejects.toThrow(refused);
+    expect(await ask("eth_getBlockByNumber", "0x3", false)).toBeTruthy();
   }
 });
 
