@@ -17,10 +17,11 @@ export class Cluster {
   readonly #balancer: Balancer;
 
   constructor(options: ClusterDependencies) {
+    const { progressWriter } = options;
     this.member = new ClusterMember({
       ...options,
       readyGroups: () => this.deliveries.readyGroups,
-      writeRest: () => this.deliveries.writeRest(),
+      writeRest: () => progressWriter.flush(),
     });
     const own = { ...options, member: this.member };
     this.deliveries = new Deliveries(own);

@@ -30,22 +30,3 @@ it.each([0, 900])(
     expect(cluster.sink.sequencesOf(id)).toEqual([1]);
   },
 );
-
-it("does not repeat an event whose attempt is accepted soon after the node lost its membership", async () => {
-  const id = await start();
-  const { coordinator } = cluster.shared;
-  cluster.sink.receive("http://receiver/", async () => {
-    await new Promise<void>((resolve) => void cluster.clock.after(600, resolve));
-    return { status: "accepted" };
-  });
-  const renew = coordinator.renew.bind(coordinator);
-  const renewals: number[] = [];
-  coordinator.renew = async (...call) => renewals.push(cluster.clock.now()) !== 2 && renew(...call);
-  while (renewals.length === 0) await cluster.clock.advance(50);
-  await cluster.clock.advance(membershipMs / 3 - 300);
-  await cluster.run(cluster.publish(0, "a", "1"));
-  expect([renewals.length, cluster.attempts.length]).toEqual([1, 1]);
-  await cluster.clock.advance(20_000);
-  expect(cluster.node(0).ids.size).toBe(2);
-  expect(cluster.sink.sequencesOf(id)).toEqual([1]);
-});

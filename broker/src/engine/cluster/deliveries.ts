@@ -14,9 +14,8 @@ import type { Progress, Store } from "../../ports/store.ts";
 import type { AcceptedAhead } from "../deliver/accepted-ahead.ts";
 import type { Groups } from "../group.ts";
 import type { EngineLimits } from "../limits.ts";
-import { allEnded, HandOver, handOverGraceMs, type HandOverOptions } from "./hand-over.ts";
+import { allEnded, HandOver, type HandOverOptions } from "./hand-over.ts";
 import { compareOwned, type GroupPage, type RunningWorker } from "./owned-subscriptions.ts";
-import { untrustedMs } from "./live-membership.ts";
 import type { Member, Membership } from "./member.ts";
 import { Recurrence } from "./recurrence.ts";
 import { whileMember } from "./while-member.ts";
@@ -52,8 +51,6 @@ export class Deliveries {
   readonly #settling = new Set<Promise<void>>();
   readonly #giving = new Set<Promise<void>>();
   #membership: Membership | undefined;
-  /** Resolves when the workers of the last ended membership have ended. */
-  #stopped: Promise<void> = Promise.resolve();
   #running: Promise<void> = Promise.resolve();
   #unlisten = (): void => {};
 
@@ -99,12 +96,6 @@ export class Deliveries {
     await Promise.all([giving, this.#handOver.giveAll([...this.#runningWorkers()], { graceMs, signal })]);
   }
 
-  /** Writes the acknowledgements of a membership that has ended, once its workers have ended. @throws what the store throws. */
-  async writeRest(): Promise<void> {
-    await this.#stopped;
-    await this.#options.progressWriter.flush();
-  }
-
   /** Groups for which {@link resume} was called. */
   get readyGroups(): readonly GroupId[] {
     return [...this.#ready];
@@ -144,22 +135,19 @@ export class Deliveries {
 
   async #serve(membership: Membership, signal: AbortSignal): Promise<void> {
     const { ended } = membership;
-    const stopAll = (): void => void (this.#stopped = this.#stopAll());
+    let stopped: Promise<void> = Promise.resolve();
+    const stopAll = (): void => void (stopped = this.#stopAll());
     ended.addEventListener("abort", stopAll, { once: true });
     if (ended.aborted) stopAll();
     this.#membership = membership;
     this.#trouble.done();
     await this.#recurrence.run(() => this.#lookNoting(membership), signal);
-    await this.#stopped;
+    await stopped;
   }
 
-  /**
-   * Ends all workers. Attempts in progress may end while the coordinator still counts this node as a member. Their acknowledgements are written, and the
-   * store refuses those of subscriptions that another node has taken over.
-   */
+  /** Ends all workers. Their acknowledgements are still written, and the store refuses those of subscriptions that another node has taken over. */
   async #stopAll(): Promise<void> {
-    const graceMs = Math.min(handOverGraceMs, untrustedMs(this.#options.limits.membershipMs));
-    await Promise.all([...this.#runningWorkers()].map(({ id }) => this.#end(id, graceMs)));
+    await Promise.all([...this.#runningWorkers()].map(({ id }) => this.#end(id)));
   }
 
   async #lookNoting(membership: Membership): Promise<void> {
@@ -228,13 +216,13 @@ export class Deliveries {
 
   /** Ends a worker whose progress the store would refuse. */
   async #drop(id: SubscriptionId): Promise<void> {
-    const progress = await this.#end(id, 0);
+    const progress = await this.#end(id);
     if (progress !== undefined) this.#options.progressWriter.forget(progress);
   }
 
-  async #end(id: SubscriptionId, graceMs: number): Promise<Progress | undefined> {
+  async #end(id: SubscriptionId): Promise<Progress | undefined> {
     const { workers, history } = this.#options;
-    const progress = await workers.remove(id, graceMs);
+    const progress = await workers.remove(id, 0);
     history.forget(id); // Not before: the worker notes the attempt that it cancels.
     return progress;
   }

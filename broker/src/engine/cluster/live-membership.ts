@@ -10,11 +10,6 @@ export interface LiveMembershipOptions {
   readonly sentAt: number;
 }
 
-/** How long before its end at the coordinator a membership ends by this node's clock, in milliseconds. */
-export function untrustedMs(membershipMs: number): number {
-  return membershipMs / 6;
-}
-
 /**
  * A membership that ends by this node's own clock before it ends at the coordinator: 5/6 of `membershipMs` after this node sent the join or
  * the last answered renewal. The coordinator counts the whole `membershipMs`, from when it receives the message.
@@ -30,7 +25,7 @@ export class LiveMembership implements Membership {
   constructor(nodeId: NodeId, options: LiveMembershipOptions) {
     this.nodeId = nodeId;
     this.#clock = options.clock;
-    this.#trustedMs = options.membershipMs - untrustedMs(options.membershipMs);
+    this.#trustedMs = (options.membershipMs * 5) / 6;
     this.#until = options.sentAt + this.#trustedMs;
     this.#watch();
   }
