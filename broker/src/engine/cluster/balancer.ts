@@ -1,6 +1,7 @@
 import type { GroupId } from "../../domain/group-id.ts";
 import type { NodeId } from "../../domain/node.ts";
 import type { Logger } from "../../lib/logger.ts";
+import { pause } from "../../lib/pause.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Coordinator } from "../../ports/coordinator.ts";
 import type { EngineLimits } from "../limits.ts";
@@ -11,6 +12,12 @@ import { whileMember } from "./while-member.ts";
 
 /** How long a group may have no node that delivers it before a node logs it, in milliseconds. Starting nodes need time until they deliver their groups. */
 const unservedMsMax = 60_000;
+
+/**
+ * Wait before a node that has joined again balances, in milliseconds. After an outage of the database, each node has then written its acknowledgements, which
+ * it retries within `progressRetryDelayMsMax`, before another node takes over its subscriptions.
+ */
+const rejoinedRestMs = 1_500;
 
 export interface BalancerOptions {
   readonly coordinator: Coordinator;
@@ -58,9 +65,13 @@ export class Balancer {
   }
 
   async #run(): Promise<void> {
-    await whileMember(this.#options.member, this.#stopping.signal, ({ nodeId }, signal) =>
-      this.#recurrence.run(() => this.#look(nodeId), signal),
-    );
+    const { clock, member } = this.#options;
+    let isFirst = true;
+    await whileMember(member, this.#stopping.signal, async ({ nodeId }, signal) => {
+      if (!isFirst) await pause(clock, rejoinedRestMs, signal);
+      isFirst = false;
+      await this.#recurrence.run(() => this.#look(nodeId), signal);
+    });
   }
 
   async #look(nodeId: NodeId): Promise<void> {

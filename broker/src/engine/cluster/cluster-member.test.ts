@@ -44,7 +44,6 @@ function start(
     logger,
     limits: defaultEngineLimits,
     readyGroups: () => groups,
-    writeRest: async () => {},
   });
   members.push(member);
   member.start();

@@ -24,11 +24,6 @@ export interface ClusterMemberOptions {
   readonly limits: EngineLimits;
   /** Groups whose subscriptions this node can deliver now. */
   readonly readyGroups: () => readonly GroupId[];
-  /**
-   * Writes what this node may still write under earlier memberships. After the next join, other nodes may take its work over, and the store refuses these
-   * writes.
-   */
-  readonly writeRest: () => Promise<void>;
   /** Called in the turn in which a membership ends, unless the node stops: another node may own everything that this one held. */
   readonly onMembershipEnded: () => void;
 }
@@ -143,20 +138,12 @@ export class ClusterMember implements Member {
     const { clock, limits } = this.#options;
     const { signal } = this.#stopping;
     const since = clock.monotonic();
-    for (;;) {
-      await this.#writeRest();
-      if (signal.aborted) return undefined;
+    while (!signal.aborted) {
       const membership = await this.#tryToJoin(since);
       if (membership?.isLive() === true) return membership;
       await pause(clock, limits.membershipMs / 6, signal);
     }
-  }
-
-  /** Joins even if that fails or takes long: a lock on one row must not keep this node out. */
-  async #writeRest(): Promise<void> {
-    const { clock, limits, writeRest } = this.#options;
-    const written = writeRest().catch(() => undefined);
-    await Promise.race([written, pause(clock, limits.membershipMs / 6, this.#stopping.signal)]);
+    return undefined;
   }
 
   /** Uses a new identifier each time, since an earlier join may be answered late. */
