@@ -308,6 +308,17 @@ it("undoes a join in progress before stop returns", async () => {
   expect(await stopped).toEqual([]);
 });
 
+it("does not log a join that fails while the node stops", async () => {
+  const world = setUp();
+  const answer = createDeferred<never>();
+  world.coordinator.join = () => answer.promise;
+  const lines: string[] = [];
+  const stopped = start(world, "a:1", recordingLogger(lines)).stop(unaborted);
+  answer.reject(new Error("no connection"));
+  await stopped;
+  expect(lines).toEqual([]);
+});
+
 it("renew reports the ready groups at once; after drain it reports none", async () => {
   const world = setUp();
   const reported: (readonly GroupId[])[] = [];

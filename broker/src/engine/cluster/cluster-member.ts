@@ -163,9 +163,9 @@ export class ClusterMember implements Member {
       // No node uses the member that this join created. The next join replaces it, but there may be none.
       if (outcome === "joined") await untilAborted(coordinator.leave(nodeId), deadline.signal);
       if (outcome === "taken") this.#onTaken(since);
-      else if (!this.#stopping.signal.aborted) throw new Error("the coordinator does not answer in time");
+      else throw new Error("the coordinator does not answer in time");
     } catch (error) {
-      this.#joining.failed(error);
+      if (!this.#stopping.signal.aborted) this.#joining.failed(error);
     }
     return undefined;
   }
