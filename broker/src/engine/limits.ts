@@ -93,9 +93,11 @@ export interface EngineLimits {
   readonly ownedPollMs: number;
   /** Wait between two checks whether subscriptions are balanced. */
   readonly balanceEveryMs: number;
+  /** Shortest wait between two balancings, or between two reads of the owned subscriptions. */
+  readonly lookRestMs: number;
   /** How long a call waits for a subscription that another node hands over. */
   readonly claimWaitMs: number;
-  /** Wait before a call that waits for a hand-over asks again; also the shortest wait between two balancings, or two reads of the owned subscriptions. */
+  /** Wait before a call that waits for a hand-over asks again. */
   readonly claimPollMs: number;
 }
 
@@ -146,6 +148,7 @@ export const defaultEngineLimits: EngineLimits = {
   watchPollMs: 500,
   ownedPollMs: 2 * second,
   balanceEveryMs: second,
+  lookRestMs: 100,
   claimWaitMs: 15 * second,
-  claimPollMs: 100,
+  claimPollMs: 50,
 };

@@ -39,7 +39,7 @@ export class Balancer {
 
   constructor(options: BalancerOptions) {
     this.#options = options;
-    const { balanceEveryMs: everyMs, claimPollMs: restMs } = options.limits;
+    const { balanceEveryMs: everyMs, lookRestMs: restMs } = options.limits;
     this.#recurrence = new Recurrence({
       ...options,
       everyMs,

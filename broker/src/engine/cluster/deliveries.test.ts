@@ -147,7 +147,7 @@ it("a node does not read which subscriptions it owns because sessions move", asy
   for (let moves = 0; moves < 10; moves += 1) {
     const attached = cluster.node(moves % 2).broker.attach({ ...request, ...rest }, new RecordingPeer());
     await cluster.run(attached);
-    await cluster.clock.advance(2 * defaultEngineLimits.claimPollMs);
+    await cluster.clock.advance(2 * defaultEngineLimits.lookRestMs);
   }
   const rounds = Math.ceil((cluster.clock.monotonic() - since) / defaultEngineLimits.ownedPollMs);
   expect(reads).toBeLessThanOrEqual(2 * rounds);

@@ -58,7 +58,7 @@ export class Deliveries {
     this.#options = options;
     this.#handOver = new HandOver(options);
     this.#trouble = new LastingTrouble({ ...options, toleranceMs: options.limits.outageToleranceMs });
-    const { ownedPollMs: everyMs, claimPollMs: restMs } = options.limits;
+    const { ownedPollMs: everyMs, lookRestMs: restMs } = options.limits;
     this.#recurrence = new Recurrence({
       ...options,
       everyMs,
