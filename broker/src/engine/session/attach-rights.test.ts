@@ -130,6 +130,28 @@ it("keeps no member of a share for an attach that it refuses", async () => {
   expect(looks).toBe(0);
 });
 
+it("lets another member of a share have the events of a session at once that a refused attach has removed", async () => {
+  claims.resolve();
+  const other = "2".repeat(16);
+  await addKey(other, "all of a");
+  await engine.clock.advance(1_000);
+  const { calls } = engine.running;
+  await calls.open(caller(), { topic: "a/x", groupId: undefined });
+  const [first, second] = [await attach(firstId), await attach(other, { key: "other" })];
+  const how = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+  const filters = [{ ...how, filter: parseTopicFilter("$share/s/a/#") }];
+  await first.attachment.subscribe(filters);
+  const call = { topic: "a/x", groupId: undefined, content: new Uint8Array([1]), extensions: [] };
+  calls.submit(caller(), call, () => {});
+  await engine.clock.advance(1_000);
+  await second.attachment.subscribe(filters);
+  expect([first.peer.sequences, second.peer.sequences]).toEqual([[1], []]);
+  claims = createDeferred();
+  const again = calls.attach(caller(), { ...session, ...rest, isClean: true, expiryMs: 0 }, new RecordingPeer());
+  expect(await codeOf(again, revoke)).toBe(100_701);
+  expect(second.peer.sequences).toEqual([1]);
+});
+
 it("refuses a tail whose API key is revoked while it begins", async () => {
   const opened = engine.running.calls.tail(caller(), tail, new RecordingPeer());
   expect(await codeOf(opened, revoke)).toBe(100_701);
@@ -173,10 +195,10 @@ interface Attached {
   readonly attachment: Attachment;
 }
 
-async function attach(id: string, hasRoom = true): Promise<Attached> {
+async function attach(id: string, { key = "c", hasRoom = true } = {}): Promise<Attached> {
   const peer = new RecordingPeer();
   peer.hasRoom = hasRoom;
-  const attaching = engine.running.calls.attach(caller(id), { ...session, ...rest }, peer);
+  const attaching = engine.running.calls.attach(caller(id), { ...session, ...rest, key }, peer);
   const [attachment] = await Promise.all([attaching, engine.clock.settle()]);
   return { peer, attachment };
 }
@@ -220,7 +242,7 @@ it.each([true, false])(
   async (isRetained) => {
     claims.resolve();
     await leaveEvent({ isRetained });
-    const { peer, attachment } = await attach(firstId, false);
+    const { peer, attachment } = await attach(firstId, { hasRoom: false });
     await engine.clock.advance(1_000);
     await addKey("2".repeat(16), "not secret");
     await engine.clock.advance(1_000);

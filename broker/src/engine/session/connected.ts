@@ -3,7 +3,7 @@ import { extensionsBytes } from "../../domain/event-rules.ts";
 import type { NodeId } from "../../domain/node.ts";
 import type { SessionProtocol } from "../../domain/subscription.ts";
 import { joinTexts } from "../../lib/join-texts.ts";
-import type { SessionClaim, SessionGranted } from "../../ports/session-store.ts";
+import type { SessionClaim } from "../../ports/session-store.ts";
 import type { Access } from "../access/access.ts";
 import type { Caller, Principal } from "../access/caller.ts";
 import type { WillRequest } from "../broker.ts";
@@ -41,6 +41,8 @@ export interface Attaching {
   readonly name: string;
   readonly group: Group;
   readonly caller: Caller;
+  /** The connection that the session had at this node when the attach began. */
+  readonly held: Connected | undefined;
   readonly stream: Stream | undefined;
 }
 
@@ -106,11 +108,6 @@ function mayTail(known: Connected, access: Access): boolean {
  */
 export function isKept({ expiryMs, protocol, isStored }: SessionClaim): boolean {
   return expiryMs > 0 || (protocol === "Tail" && isStored);
-}
-
-/** Whether a claim took its session from another connection. That connection may have had events of shares, which other members may get now. */
-export function hadConnection({ former }: SessionGranted): boolean {
-  return former !== undefined && former.detachedAt === undefined;
 }
 
 /** A warning about sessions that get no events or are not written; undefined if there are none. */

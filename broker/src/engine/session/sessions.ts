@@ -13,7 +13,7 @@ import type { Group } from "../group.ts";
 import type { ConnectedSession } from "../connected-session.ts";
 import { Attaches } from "./attaches.ts";
 import type { Attaching, Connected, Leave } from "./connected.ts";
-import { checkAdmission, checkMembership, hadConnection, isKept, toConnectedSession, warningOf } from "./connected.ts";
+import { checkAdmission, checkMembership, isKept, toConnectedSession, warningOf } from "./connected.ts";
 import { inSlices } from "../../lib/time-slices.ts";
 import { readOnEach, stopEach } from "./session-slices.ts";
 import { ConnectedOwners } from "./connected-owners.ts";
@@ -201,7 +201,11 @@ export class Sessions implements Readers {
     }
   }
 
-  async #attachLocked(attaching: Omit<Attaching, "stream">, request: AttachRequest, peer: Peer): Promise<Attachment> {
+  async #attachLocked(
+    attaching: Pick<Attaching, "name" | "group" | "caller">,
+    request: AttachRequest,
+    peer: Peer,
+  ): Promise<Attachment> {
     const { name, group, caller } = attaching;
     const held = this.#connected.get(name);
     if (held !== undefined) this.#parts.access.checkOwner(caller, held.ownedBy);
@@ -209,7 +213,7 @@ export class Sessions implements Readers {
     await this.#streams.startOf(group, stream); // Refuses a wrong offset before the earlier connection ends.
     await this.#endLocal(name);
     try {
-      const attach = () => group.changes.shared(() => this.#attach({ ...attaching, stream }, request, peer));
+      const attach = () => group.changes.shared(() => this.#attach({ ...attaching, held, stream }, request, peer));
       return await this.#claims.inTurn(attaching, attach);
     } catch (error) {
       if (!(error instanceof ClaimRefused)) this.#lost.begin();
@@ -222,7 +226,7 @@ export class Sessions implements Readers {
     const { principal } = caller;
     const { claimed, claim } = await this.#claims.claim(attaching, request);
     this.#sweeper.returned(name);
-    this.#settleFormer(group.id, claimed);
+    this.#settleFormer(attaching, claimed);
     if (claimed.dueWill !== undefined) this.#ended.drop(name); // The sweeper publishes it. If no will is due, keep the end for a failure of this attach.
     checkMembership(this.#parts, claim);
     this.#ended.drop(name);
@@ -243,7 +247,6 @@ export class Sessions implements Readers {
     this.#connected.set(name, known);
     this.#byId.set(session.id, known);
     this.#owners.add(known);
-    if (hadConnection(claimed)) this.#sharesOf(group.id).checkReturned();
     const isPresent = claimed.status === "resumed";
     request.onConnected({ session, isPresent });
     session.connect(peer, request.windowMax);
@@ -261,10 +264,12 @@ export class Sessions implements Readers {
   }
 
   /** Settles the former connection of a claimed session, even if the attach then fails. Publish its will before any event of the new connection. */
-  #settleFormer(groupId: GroupId, { status, former, dueWill }: SessionGranted): void {
+  #settleFormer({ group: { id }, held }: Attaching, { status, former, dueWill }: SessionGranted): void {
     if (former === undefined) return;
-    if (former.detachedAt !== undefined) this.#room.added(groupId, -1);
-    if (status === "begun") this.#forget(groupId, former.id);
+    if (former.detachedAt !== undefined) this.#room.added(id, -1);
+    // Without `held`, the connection was another node's, or that of an attach whose claim got no answer.
+    else if (held?.session.memberships.hasJoined !== false) this.#sharesOf(id).checkReturned();
+    if (status === "begun") this.#forget(id, former.id);
     if (dueWill !== undefined) this.#sweeper.beginWill(dueWill, former);
   }
 
