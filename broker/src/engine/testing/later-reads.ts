@@ -10,12 +10,17 @@ import { LaterReads } from "../session/stored/later-reads.ts";
 import { withSessionCalls } from "./with-session-calls.ts";
 
 /** A session as far as LaterReads reads it. */
-export function sessionOf(id: string): Session {
-  return { id, key: { epoch: 0 }, filterSet: { version: 0 } } as unknown as Session; // All fields that LaterReads reads.
+export function sessionOf(id: string, { hasJoined = false } = {}): Session {
+  const fields = { id, key: { epoch: 0 }, filterSet: { version: 0 }, memberships: { hasJoined } };
+  return fields as unknown as Session; // All fields that LaterReads reads.
 }
 
 /** LaterReads of connected sessions that the store reads by `findSession`. Those whose identifier begins with `other` are of group 2, all others of group 1. */
-export function createLaterReads(clock: VirtualClock, findSession: SessionStore["findSession"]): LaterReads {
+export function createLaterReads(
+  clock: VirtualClock,
+  findSession: SessionStore["findSession"],
+  checkReturned = (): void => {},
+): LaterReads {
   const progress = { generation: 0, version: 0 };
   const find = ({ id }: Session): Connected => {
     const group = { id: id.startsWith("other") ? "2" : "1", progress, findGeneration: async () => 0 };
@@ -33,6 +38,6 @@ export function createLaterReads(clock: VirtualClock, findSession: SessionStore[
     isStopped: () => false,
     end: async () => {},
     release: () => {},
-    checkReturned: () => {},
+    checkReturned,
   });
 }

@@ -42,6 +42,20 @@ it("reads a session that a hint names at once, before the others that may have c
   expect(begun).toEqual(["0", "1", "2", "3", "29"]);
 });
 
+it.each([true, false])(
+  "searches for returned events when another node has taken a session only if the session was a member of a share: %s",
+  async (hasJoined) => {
+    let checks = 0;
+    const reads = createLaterReads(
+      clock,
+      async () => undefined,
+      () => void (checks += 1),
+    );
+    await reads.readUntilDone(sessionOf("1", { hasJoined }));
+    expect(checks).toBe(hasJoined ? 1 : 0);
+  },
+);
+
 it("reads the sessions of a group while those of another group wait", async () => {
   const { reads, begun } = createReads();
   reads.readAll([...all, sessionOf("other")]);

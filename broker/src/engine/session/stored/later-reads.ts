@@ -101,7 +101,7 @@ export class LaterReads {
     if (!isOwn) {
       known.peer.ended("taken-over");
       this.#parts.release(known);
-      this.#parts.checkReturned(known.group.id);
+      if (session.memberships.hasJoined) this.#parts.checkReturned(known.group.id);
     } else if (known.protocol === "STOMP" && session.isStored && row.filters.length === 0)
       // Another node has carried out unSubscribe. If the session is not stored, its row never has filters, which says nothing.
       void this.#end(known); // Not awaited: the end needs the lock of the session's name, which the caller may hold.
