@@ -37,7 +37,7 @@ export class Memberships {
   readonly #memberships = new LazyMap<TopicFilter, Membership>();
   /** Shares that offered an event to the session while its rights did not cover their filters. */
   readonly #withoutRights = new LazySet<TopicFilter>();
-  /** Shares that asked for room since the last {@link wake}, when the session had none. */
+  /** Shares that asked for room when the session had none, and that {@link wake} has not woken since. */
   readonly #withoutRoom = new LazySet<TopicFilter>();
   #hasJoined = false;
   /** Set by {@link leaveAll}: a subscribe that the store is writing may finish after the connection has ended. */
@@ -101,6 +101,7 @@ export class Memberships {
 
   /** Continues the deliveries of the shares that found no room. Call it when the session may have room again: after every acknowledgement, for example. */
   wake(): void {
+    if (!this.#session.hasRoom()) return; // Each share would only ask again, and find no room.
     for (const text of this.#withoutRoom) {
       this.#withoutRoom.delete(text);
       this.#wakeShare(text);
