@@ -205,17 +205,17 @@ function checkConnections({ name, quota, connections }: Account): void {
 const wordsOf = { subscriptions: "subscriptions", callbackHosts: "hosts of callbacks", sessions: "sessions" } as const;
 
 /** The refusal of a call that would exceed a quota of stored things. */
-export function overStoredQuota({ of, name, what, max }: StoredQuota, Refusal = BrokerError): BrokerError {
-  return tooMany(`${of} ${quote(name)} may have ${max} ${wordsOf[what]}`, Refusal);
+export function overStoredQuota({ of, name, what, max }: StoredQuota): BrokerError {
+  return tooMany(`${of} ${quote(name)} may have ${max} ${wordsOf[what]}`);
 }
 
 export function overTopicQuota(tenant: string, max: number): BrokerError {
   return tooMany(`tenant ${quote(tenant)} may have ${max} topics`);
 }
 
-function tooMany(rule: string, Refusal = BrokerError): BrokerError {
+function tooMany(rule: string): BrokerError {
   const details = `${rule}; try again when one was removed, or ask the operator for more`;
-  return new Refusal("overQuota", { details, retryAfterMs: storedRetryAfterMs });
+  return new BrokerError("overQuota", { details, retryAfterMs: storedRetryAfterMs });
 }
 
 function bytesOf({ content, extensions }: PublishCall): number {

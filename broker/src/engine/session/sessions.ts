@@ -25,7 +25,7 @@ import type { EndReason, Peer } from "./peer.ts";
 import { RetainedReads } from "./retained/retained-reads.ts";
 import { Session } from "./session.ts";
 import { type ReaderParts, type SessionParts, type SessionsParts, toSessionParts } from "./session-parts.ts";
-import { ClaimRefused, SessionClaims } from "./stored/session-claims.ts";
+import { ClaimRefused, ClaimSkipped, SessionClaims } from "./stored/session-claims.ts";
 import { beginningOf, decodeProgress, resumeProgress, storedOf } from "./stored/session-codec.ts";
 import { SessionFilters } from "./session-filters.ts";
 import { LaterReads } from "./stored/later-reads.ts";
@@ -216,7 +216,8 @@ export class Sessions implements Readers {
       const attach = () => group.changes.shared(() => this.#attach({ ...attaching, held, stream }, request, peer));
       return await this.#claims.inTurn(attaching, attach);
     } catch (error) {
-      if (!(error instanceof ClaimRefused)) this.#lost.begin();
+      if (error instanceof ClaimRefused) throw error.refusal;
+      if (!(error instanceof ClaimSkipped)) this.#lost.begin();
       throw error;
     }
   }

@@ -8,13 +8,16 @@ import { withSessionCalls } from "../../testing/with-session-calls.ts";
 const memory = createMemoryStore();
 /** Whether the store carries out a claim but its answer is lost. */
 let losesClaims = false;
+/** Whether the store answers each claim that another one was faster. */
+let refusesClaims = false;
 let engine: TestEngine;
 afterEach(() => engine.stop());
 
 async function start(): Promise<void> {
-  losesClaims = false;
+  [losesClaims, refusesClaims] = [false, false];
   const store = withSessionCalls(memory, {
     claimSession: async (claim) => {
+      if (refusesClaims) return { status: "taken" };
       const claimed = await memory.sessions.claimSession(claim);
       if (losesClaims) throw new Error("the answer is lost");
       return claimed;
@@ -49,6 +52,15 @@ it("ends the connection of a session whose attach failed after the store had rec
   await engine.clock.advance(70_000);
   expect(await rows()).toEqual([]);
   expect(await engine.broker.exist({ topic: "will", groupId: undefined })).toBe(false);
+});
+
+it("ends the connection that an attach has closed, if no try to claim the session then succeeds", async () => {
+  await start();
+  await attach();
+  refusesClaims = true;
+  await expect(attach()).rejects.toMatchObject({ code: 200_300 });
+  await engine.clock.advance(5_000);
+  expect((await rows()).map(({ session }) => session.detachedAt)).toEqual([expect.any(Number)]);
 });
 
 it("leaves the session connected if the client attaches again meanwhile", async () => {

@@ -30,7 +30,7 @@ it.each([
 
 const quota = { of: "tenant", name: "acme", what: "sessions", max: 1 } as const;
 
-it.each([{ status: "full" }, { status: "over-quota", quota }, { status: "taken" }] as const)(
+it.each([{ status: "full" }, { status: "over-quota", quota }] as const)(
   "does not search the store for a client's session after it refused the client's claim: $status",
   async (refusal) => {
     const memory = createMemoryStore();

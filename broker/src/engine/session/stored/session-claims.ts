@@ -52,11 +52,18 @@ interface Claimed {
 type ClaimingParts = Pick<Attaching, "group" | "stream"> & { readonly caller: Pick<Caller, "principal"> };
 type ClaimRequest = Pick<AttachRequest, "protocol" | "key" | "will" | "expiryMs" | "isClean">;
 
-/** The store has recorded nothing of a claim. */
-export class ClaimRefused extends BrokerError {}
+/** Thrown if the store refused a claim because a new session would be one too many: then it has no session of that name. Clients get `refusal`. */
+export class ClaimRefused extends Error {
+  readonly refusal: BrokerError;
 
-/** The connection ended before its claim began. */
-export class ClaimSkipped extends ClaimRefused {
+  constructor(refusal: BrokerError) {
+    super(refusal.message);
+    this.refusal = refusal;
+  }
+}
+
+/** The connection ended before its claim began, so the store knows nothing of it. */
+export class ClaimSkipped extends BrokerError {
   constructor() {
     super("busy", { details: "the connection ended before it had its session" });
   }
@@ -83,7 +90,7 @@ export class SessionClaims {
     return attached.result;
   }
 
-  /** @throws ClaimRefused 200301 over a quota; 200300 if there are too many sessions, or no try succeeds; and what the store throws. */
+  /** @throws ClaimRefused over a quota, or if there are too many sessions; BrokerError 200300 if no try succeeds; and what the store throws. */
   async claim(attaching: Attaching, request: AttachRequest): Promise<Claimed> {
     await this.#parts.times.advance(attaching.group.id);
     let details = "";
@@ -91,18 +98,17 @@ export class SessionClaims {
       const claim = await this.#toClaim(attaching, request);
       const claimed = await this.#parts.store.sessions.claimSession(claim);
       if (claimed.status === "full") {
-        throw new ClaimRefused("busy", {
-          details: "too many disconnected sessions; the broker removes the oldest ones, retry",
-        });
+        const details = "too many disconnected sessions; the broker removes the oldest ones, retry";
+        throw new ClaimRefused(new BrokerError("busy", { details }));
       }
-      if (claimed.status === "over-quota") throw overStoredQuota(claimed.quota, ClaimRefused);
+      if (claimed.status === "over-quota") throw new ClaimRefused(overStoredQuota(claimed.quota));
       if (claimed.status === "damaged") {
         this.#logDamaged(request);
         this.#parts.checkReturned(attaching.group.id);
       } else if (claimed.status === "resumed" || claimed.status === "begun") return { claimed, claim };
       details = toDetails(claimed.status);
     }
-    throw new ClaimRefused("busy", { details });
+    throw new BrokerError("busy", { details });
   }
 
   /** Resolves when {@link keep} has ended for a connection; undefined if it does not run. The end of the connection waits for it. */
