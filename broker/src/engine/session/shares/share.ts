@@ -7,20 +7,23 @@ import { matchesFilter, type TopicFilter } from "../../../domain/topic-filter.ts
 import type { TopicName } from "../../../domain/topic-name.ts";
 import { Cancellation, type CancelSignal } from "../../../lib/cancellation.ts";
 import { pause } from "../../../lib/pause.ts";
+import type { Semaphore } from "../../../lib/semaphore.ts";
 import type { ShareStore, ShareTake } from "../../../ports/share-store.ts";
 import type { ShareId } from "../../../ports/session-store.ts";
 import type { Feed, FeedRequest } from "../../dispatch/feed.ts";
 import type { RetainedParts } from "../retained/retained.ts";
 import type { ShareMember } from "./share-member.ts";
 import { findRoom, SharePlan } from "./share-plan.ts";
-import type { StoreTurns } from "../stored/store-turns.ts";
 import { stuck, Waiting, type WaitingParts } from "../waiting.ts";
 
 export interface ShareParts extends Omit<RetainedParts, "mayReceive">, WaitingParts {
   readonly store: { readonly shares: ShareStore };
   readonly createFeed: (request: FeedRequest) => Feed;
-  /** Bounds the takes of a group at this node: a client may be a member of a thousand shares, and one event for all of them must not delay the index. */
-  readonly takeTurns: StoreTurns;
+  /**
+   * Bounds the reads and takes of a group's shares at this node: a client may be a member of a thousand shares, and neither its connection nor an event for all
+   * of them must delay the index.
+   */
+  readonly turns: Semaphore;
 }
 
 /** Maximum number of characters of a share's name that health and the log show. */
@@ -133,9 +136,9 @@ export class Share implements Interest {
 
   /** Delivers events from the share's cursor on, until another node has changed the share. */
   async #serve(stopped: CancelSignal): Promise<void> {
-    const { store, createFeed } = this.#parts;
+    const { store, turns, createFeed } = this.#parts;
     await this.#returnUnknown();
-    const share = await store.shares.findShare(this.#groupId, this.#text);
+    const share = await turns.run(() => store.shares.findShare(this.#groupId, this.#text), stopped);
     this.#returnedAfter = positionZero;
     this.#id = share?.id;
     this.#waiting.recovered(stuck.live);
@@ -196,9 +199,8 @@ export class Share implements Interest {
       await this.#waiting.woken();
       return true;
     }
-    const taken = await this.#parts.takeTurns.run(this.#groupId, () => this.#take(take), signal);
-    if (taken === undefined) return false;
-    const { result: outcome } = taken;
+    const outcome = await this.#parts.turns.run(() => this.#take(take), signal);
+    if (outcome === undefined) return false;
     if (outcome === "taken") {
       plan.give();
       return true;
@@ -231,9 +233,11 @@ export class Share implements Interest {
   }
 
   async #readReturned(plan: SharePlan, signal: CancelSignal): Promise<void> {
+    const { store, turns } = this.#parts;
     const page = { after: this.#returnedAfter ?? positionZero, atMost: returnedReadMax };
     this.#returnedAfter = undefined;
-    const places = await this.#parts.store.shares.listReturned(plan.id, page);
+    const places = await turns.run(() => store.shares.listReturned(plan.id, page), signal);
+    if (places === undefined) return;
     // Continue after this page: from the start, the store would check all earlier events again. If `checkReturned` has set the start meanwhile, keep it.
     if (places.length === returnedReadMax) this.#returnedAfter ??= places.at(-1)?.position;
     for (const place of places) {

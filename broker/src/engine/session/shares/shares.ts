@@ -4,10 +4,11 @@ import type { TopicFilter } from "../../../domain/topic-filter.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { pause } from "../../../lib/pause.ts";
 import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
+import { Semaphore } from "../../../lib/semaphore.ts";
 import { SingleFlight } from "../../../lib/single-flight.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { ShareStore } from "../../../ports/share-store.ts";
-import { StoreTurns } from "../stored/store-turns.ts";
+import { storeTurnsMax } from "../stored/store-turns.ts";
 import { Share, type ShareParts } from "./share.ts";
 import type { ShareMember } from "./share-member.ts";
 
@@ -15,7 +16,7 @@ export interface SharesParts {
   readonly store: { readonly shares: Pick<ShareStore, "findReturning"> };
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly toShareParts: (groupId: GroupId) => Omit<ShareParts, "takeTurns">;
+  readonly toShareParts: (groupId: GroupId) => Omit<ShareParts, "turns">;
   /** Whether nodes share the store. */
   readonly isShared: boolean;
   /** Aborts when the process ends. */
@@ -36,7 +37,7 @@ export class Shares {
   readonly #trouble: ReportedTrouble;
   /** One read of the store finds all shares with returned events: with a read per share, each client that disconnects would cost thousands of reads. */
   readonly #checks = new SingleFlight(() => this.#check());
-  readonly #takeTurns = new StoreTurns();
+  readonly #turns = new Semaphore(storeTurnsMax);
   #isChecking = false;
   #isStopped = false;
 
@@ -88,7 +89,7 @@ export class Shares {
   }
 
   #create(text: TopicFilter): Share {
-    const parts = { ...this.#parts.toShareParts(this.#groupId), takeTurns: this.#takeTurns };
+    const parts = { ...this.#parts.toShareParts(this.#groupId), turns: this.#turns };
     const share = new Share(this.#groupId, text, parts);
     this.#shares.set(text, share);
     if (!this.#isStopped) share.start();

@@ -3,8 +3,8 @@ import type { CancelSignal } from "../../../lib/cancellation.ts";
 import { Semaphore, type SemaphoreOptions } from "../../../lib/semaphore.ts";
 
 /**
- * Maximum number of calls of one kind that run at once in a group: thousands of clients that connect, subscribe or leave must not delay the index, which
- * uses the same store.
+ * Maximum number of calls of one kind that run at once in a group: thousands of clients that connect, subscribe or leave, and their shares, must not delay
+ * the index, which uses the same store.
  */
 export const storeTurnsMax = 5;
 
