@@ -69,7 +69,7 @@ function PaletteDialog({ onClose }: { readonly onClose: () => void }): ReactNode
         spellCheck={false}
         autoComplete="off"
       />
-      <div role="listbox" id={id} aria-label="Destinations" className="palette">
+      <div role="listbox" id={id} aria-label="Destinations" tabIndex={-1} className="palette">
         {found.map(({ name, address }, place) => (
           <div
             key={address}
