@@ -1,6 +1,5 @@
 import { runCommand } from "./compose/cli.ts";
 import { onEndSignals } from "./lib/system/end-signals.ts";
-import { findHome } from "./lib/system/user-file.ts";
 import { version } from "./version.ts";
 
 const { env, stdin, stdout, stderr } = process;
@@ -13,7 +12,7 @@ onEndSignals({ stop, exitNow: () => process.exit(1) });
 // Every write handles its own error. Without this listener a closed pipe would end the process.
 for (const stream of [stdout, stderr]) stream.on("error", () => {});
 
-const io = { env, home: findHome(), stdin, stdout, stderr, signal: ending.signal };
+const io = { env, stdin, stdout, stderr, signal: ending.signal };
 process.exitCode = await runCommand(process.argv.slice(2), io, version);
 stdin.destroy(); // A pending read would keep the process alive.
 if (ending.signal.aborted) process.exit(); // A write that the command no longer waits for would keep it alive too.

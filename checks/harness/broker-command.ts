@@ -6,8 +6,8 @@ type Environment = Readonly<Record<string, string>>;
 const commands = { key: runKeys, role: runRoles, verify: runVerify } as const;
 
 /**
- * Runs a command of the broker in this process, because starting a process takes longer than the command. `env` is its whole environment: set
- * XDG_CONFIG_HOME there, since the home folder is that of this process.
+ * Runs a command of the broker in this process, because starting a process takes longer than the command. `env` is its whole environment: set HOME or
+ * XDG_CONFIG_HOME there, because a command without them uses the files of the user who runs the tests.
  */
 export async function callBrokerCommand(
   name: keyof typeof commands,

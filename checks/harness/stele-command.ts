@@ -58,7 +58,7 @@ export async function callStele(
   const [stdout, stderr] = [new TextStream(), new TextStream()];
   const { signal } = new AbortController();
   const stdin = Readable.from(input.length === 0 ? [] : [input]);
-  const code = await runCommand(args, { env, home: env["HOME"] ?? "", stdin, stdout, stderr, signal }, "0.0.0");
+  const code = await runCommand(args, { env, stdin, stdout, stderr, signal }, "0.0.0");
   return { code, stdout: stdout.text, stderr: stderr.text };
 }
 

@@ -25,8 +25,8 @@ const othersRights = 0o077;
 export class Contexts {
   readonly file: string;
 
-  constructor({ env, home }: Pick<CliIo, "env" | "home">) {
-    this.file = userFile("contexts.json", env, home);
+  constructor({ env }: Pick<CliIo, "env">) {
+    this.file = userFile("contexts.json", env);
   }
 
   /** @throws Error that says what to do if the file exists but cannot be read or parsed. */
@@ -34,9 +34,15 @@ export class Contexts {
     return this.#parse(this.#readText());
   }
 
-  /** @throws Error if the file cannot be read or written; the error of `change`. */
-  change(change: (file: ContextFile) => ContextFile): Promise<void> {
-    return changeUserFile(this.file, (text) => `${JSON.stringify(change(this.#parse(text)), null, 2)}\n`);
+  /** @throws Error that says what to do if the file cannot be read or written; the error of `change`. */
+  async change(change: (file: ContextFile) => ContextFile): Promise<void> {
+    try {
+      await changeUserFile(this.file, (text) => `${JSON.stringify(change(this.#parse(text)), null, 2)}\n`);
+    } catch (cause) {
+      if (!(cause instanceof Error && "syscall" in cause)) throw cause;
+      const remedy = "name a folder of this user by HOME or XDG_CONFIG_HOME";
+      throw new Error(`the contexts cannot be written (${cause.message}): ${remedy}`, { cause });
+    }
   }
 
   #readText(): string | undefined {

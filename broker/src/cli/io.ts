@@ -3,7 +3,6 @@ import type { BrokerSettings } from "./broker-settings.ts";
 /** The parts of the process that a command uses. */
 export interface CliIo {
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly home: string;
   readonly stdin: AsyncIterable<Uint8Array | string> & { readonly isTTY?: boolean };
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;

@@ -26,7 +26,7 @@ async function run(argv: readonly string[], input: string) {
   })();
   const stdout = { write: (_: string | Uint8Array, done: () => void) => done() };
   const { signal } = new AbortController();
-  const io = { env: { XDG_CONFIG_HOME: folder }, home: folder, stdin, stdout, stderr: { write }, signal, loadSettings };
+  const io = { env: { XDG_CONFIG_HOME: folder }, stdin, stdout, stderr: { write }, signal, loadSettings };
   return { code: await runCli(argv, io, "test"), stderr };
 }
 
@@ -73,7 +73,7 @@ it.skipIf(process.platform === "win32")("a key file that is a pipe is read once"
   execFileSync("mkfifo", [pipe]);
   const script = `echo first > "${pipe}"; until [ -e "${folder}/asked" ]; do sleep 0.01; done; echo second > "${pipe}"`;
   const writer = spawn("sh", ["-c", script]);
-  const contexts = new Contexts({ env: {}, home: folder });
+  const contexts = new Contexts({ env: { HOME: folder } });
   const { key } = findBroker({ url: "http://127.0.0.1:1", keyFile: pipe }, contexts, {});
   writeFileSync(join(folder, "asked"), "");
   expect(key?.()).toBe("first");

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { parseArguments } from "./arguments.ts";
 
-const user = { env: {}, home: "/nonexistent" };
+const user = { env: { HOME: "/nonexistent" } };
 const registry = `0x${"ab".repeat(20)}`;
 
 it.each([

@@ -80,7 +80,7 @@ const listFlags = ["--publisher"];
 const switches = ["--json", "--remember"];
 
 /** The user who runs the command. */
-export type User = Pick<CliIo, "env" | "home">;
+export type User = Pick<CliIo, "env">;
 
 /** Reads the arguments of `stele verify`, and finds the broker as every other command does. @throws Unverifiable for wrong usage. */
 export function parseArguments(argv: readonly string[], user: User): VerifyArguments {
@@ -110,10 +110,7 @@ function usable<Result>(read: () => Result): Result {
 
 type Values = ReadonlyMap<string, string>;
 
-function brokerOf(
-  values: Values,
-  { env, home }: User,
-): Pick<CommonArguments, "broker" | "operators" | "group" | "key"> {
+function brokerOf(values: Values, { env }: User): Pick<CommonArguments, "broker" | "operators" | "group" | "key"> {
   const flags = {
     url: values.get("--broker"),
     adminUrl: values.get("--admin-url"),
@@ -124,7 +121,7 @@ function brokerOf(
   if (flags.url !== undefined && flags.context !== undefined) {
     throw new Unverifiable("--context names a broker already: leave --broker out");
   }
-  const { url, adminUrl = url, groupId, key } = usable(() => findBroker(flags, new Contexts({ env, home }), env));
+  const { url, adminUrl = url, groupId, key } = usable(() => findBroker(flags, new Contexts({ env }), env));
   return {
     broker: url.replace(/\/+$/, ""),
     operators: adminUrl.replace(/\/+$/, ""),

@@ -48,8 +48,7 @@ test("add throws with the file's name if its folder is a file", async () => {
 
 test.each([
   [{ XDG_CONFIG_HOME: "/etc/mine" }, "/etc/mine/stele/known-registries.json"],
-  [{ XDG_CONFIG_HOME: "relative" }, "/home/me/.config/stele/known-registries.json"],
-  [{}, "/home/me/.config/stele/known-registries.json"],
+  [{ HOME: "/home/me" }, "/home/me/.config/stele/known-registries.json"],
 ])("the environment %j gives the file %s", (env, file) => {
-  expect(knownRegistriesFile(env, "/home/me")).toBe(file);
+  expect(knownRegistriesFile(env)).toBe(file);
 });

@@ -17,8 +17,8 @@ const schema = z.strictObject({
 type Content = z.infer<typeof schema>;
 
 /** Default path of a user's known registries. */
-export function knownRegistriesFile(env: Readonly<Record<string, string | undefined>>, home: string): string {
-  return userFile("known-registries.json", env, home);
+export function knownRegistriesFile(env: Readonly<Record<string, string | undefined>>): string {
+  return userFile("known-registries.json", env);
 }
 
 /** The registries that a user trusts, by chain, like known_hosts of ssh. @throws Unverifiable for a file that is malformed, or cannot be read or written. */

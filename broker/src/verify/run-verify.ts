@@ -3,7 +3,6 @@ import { type EventArguments, parseArguments, type TopicArguments } from "./argu
 import { ChainClient } from "./chain-client.ts";
 import { KnownRegistries, knownRegistriesFile } from "./known-registries.ts";
 import { toPrintable } from "../lib/printable.ts";
-import { findHome } from "../lib/system/user-file.ts";
 import { type PinnedBy, RegistryPin } from "./registry-pin.ts";
 import { renderEventReport, renderTopicReport } from "./report.ts";
 import { reasonOf, Unverifiable } from "./unverifiable.ts";
@@ -59,10 +58,9 @@ export interface VerifyEnvironment {
 /** Runs `stele verify` with the arguments after that word. Never throws: any error gives exit code 2, because it refutes nothing. */
 export async function runVerify(argv: readonly string[], { env }: VerifyEnvironment): Promise<VerifyOutcome> {
   try {
-    const home = findHome();
-    const options = parseArguments(argv, { env, home });
+    const options = parseArguments(argv, { env });
     if (options.kind === "help") return { exitCode: 0, output: usage, problem: "" };
-    const known = new KnownRegistries(options.knownRegistries ?? knownRegistriesFile(env, home));
+    const known = new KnownRegistries(options.knownRegistries ?? knownRegistriesFile(env));
     return await verify(options, new RegistryPin({ ...options, known }));
   } catch (error) {
     const isForeseen = error instanceof Unverifiable || error instanceof RpcFailure;

@@ -55,8 +55,8 @@ export async function run(
     yield* input;
   })();
   const stdin = Object.assign(lines, { isTTY: isTerminal === true });
-  const { home, ...streams } = { home: "/nowhere", stdin, stdout, stderr };
-  const io = { env: { XDG_CONFIG_HOME: home, ...env }, home, ...streams, signal, loadSettings };
+  const streams = { stdin, stdout, stderr };
+  const io = { env: { XDG_CONFIG_HOME: "/nowhere", ...env }, ...streams, signal, loadSettings };
   const code = await runCli([...argv, ...format], io, "test");
   return { code, stdout: stdout.texts, stderr: stderr.texts.join("") };
 }

@@ -1,8 +1,8 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { changeUserFile, findHome, userFile } from "./user-file.ts";
+import { changeUserFile, userFile } from "./user-file.ts";
 
 let folder: string;
 let file: string;
@@ -48,23 +48,24 @@ it("keeps the file and unlocks it if the change fails", async () => {
   expect(readFileSync(file, "utf8")).toBe("old");
 });
 
+const homed = (home: string): string => join(home, ".config/stele/contexts.json");
+
 it.each([
-  ["/home/me", "/home/me/.config/stele/contexts.json"],
-  ["", "/.config/stele/contexts.json"],
-  ["me", "/.config/stele/contexts.json"],
-])("the home %j gives the file %s, never one of the current folder", (home, path) => {
-  expect(
-    userFile(
-      "contexts.json",
-      {},
-      findHome(() => home),
-    ),
-  ).toBe(path);
+  [{ XDG_CONFIG_HOME: "/etc/mine", HOME: "/home/me" }, "/etc/mine/stele/contexts.json"],
+  [{ XDG_CONFIG_HOME: "mine", HOME: "/home/me" }, homed("/home/me")],
+  [{ HOME: "/home/me" }, homed("/home/me")],
+  [{ HOME: "" }, homed(userInfo().homedir)],
+  [{ HOME: "me" }, homed(userInfo().homedir)],
+  [{}, homed(userInfo().homedir)],
+])("the environment %j gives the file %s, never one of the current folder", (env, path) => {
+  expect(userFile("contexts.json", env)).toBe(path);
 });
 
-it("a user without a home has files in the root folder", () => {
-  const home = findHome(() => {
-    throw new Error("uv_os_homedir returned ENOENT");
-  });
-  expect(home).toBe("/");
+it.runIf(process.getuid?.() === 0)("a user whom the system does not know has files in the root folder", () => {
+  process.seteuid?.(2 ** 31 - 2);
+  try {
+    expect(userFile("contexts.json", { HOME: "" })).toBe("/.config/stele/contexts.json");
+  } finally {
+    process.seteuid?.(0);
+  }
 });

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { homedir } from "node:os";
+import { userInfo } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
 import { makeFolderSync } from "./make-folder.ts";
 
@@ -9,23 +9,26 @@ const againMs = 10;
 /** Maximum number of tries to lock a file; a process holds the lock for milliseconds. */
 const triesMax = 300;
 
-/**
- * The user's home folder. If the user has none, `/` as in container runtimes: a relative path, such as an empty HOME, would name files of the current folder,
- * and its owner could choose the broker that gets the user's key, and the registry that `stele verify` trusts.
- */
-export function findHome(find: () => string = homedir): string {
-  try {
-    const home = find();
-    return isAbsolute(home) ? home : "/";
-  } catch {
-    return "/"; // There is no HOME, and the system does not know the user.
-  }
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Path of a file among the user's other settings (XDG Base Directory 0.8). Relative paths in the environment do not count. */
+export function userFile(name: string, env: Environment): string {
+  const { XDG_CONFIG_HOME: folder = "", HOME: home = "" } = env;
+  if (isAbsolute(folder)) return join(folder, "stele", name);
+  return join(isAbsolute(home) ? home : systemHome(), ".config", "stele", name);
 }
 
-/** Path of a file among the user's other settings (XDG Base Directory 0.8). */
-export function userFile(name: string, env: Readonly<Record<string, string | undefined>>, home: string): string {
-  const folder = env["XDG_CONFIG_HOME"]?.startsWith("/") === true ? env["XDG_CONFIG_HOME"] : join(home, ".config");
-  return join(folder, "stele", name);
+/**
+ * The home folder that the system knows for this user; `/`, as in container runtimes, if it knows none. A relative path, such as an empty HOME, would name files
+ * of the current folder: its owner could choose the broker that gets the user's key, and the registry that `stele verify` trusts.
+ */
+function systemHome(): string {
+  try {
+    const { homedir } = userInfo();
+    return isAbsolute(homedir) ? homedir : "/";
+  } catch {
+    return "/"; // The system does not know the user.
+  }
 }
 
 /** Reads a file; undefined if there is none. @throws Error if it cannot be read. */
