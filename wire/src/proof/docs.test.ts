@@ -2,6 +2,8 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { portableKeccak256 as keccak } from "@stele/eth";
 import { expect, test } from "vitest";
+import { batchEventsMax } from "../batch/decode-events.ts";
+import { checkProof } from "./proof-schema.ts";
 import { samples } from "./testing/samples.ts";
 import { verifyProof } from "./verify-proof.ts";
 
@@ -36,4 +38,30 @@ test.each(samples)("docs/proofs.md defines log, digest and topic address as in t
   const place = Buffer.concat([first, registry, keccak(Buffer.from(proof.event.topic)), keccak(code)]);
   const topicAddress = `0x${hex(keccak(place).subarray(-20))}`;
   expect(verifyProof(proof, blockHash)).toMatchObject({ status: "verified", event: { topicAddress } });
+});
+
+test("docs/proofs.md gives the limits that a proof in its one form keeps", () => {
+  expect(definitionOf("`events`")).toContain(`at most ${batchEventsMax.toLocaleString("en")} events`);
+  const limits =
+    /^indexes are below 2\^(\d+); `path` has at most (\d+) hashes, `nodes` at most (\d+); .*; no text has half of a surrogate pair$/;
+  const [bits = 0, pathMax = 0, nodesMax = 0] = (limits.exec(definitionOf("limits")) ?? []).slice(1).map(Number);
+  const [sample] = samples;
+  if (sample === undefined) throw new Error("there is no sample");
+  const { event, batch, receipt } = sample.proof;
+  const hash = `0x${"00".repeat(32)}`;
+  const formOf = (change: object): string => checkProof({ ...sample.proof, ...change }).status;
+  const largest = [
+    { batch: { index: 2 ** bits - 1, path: Array.from({ length: pathMax }, () => hash) } },
+    { receipt: { ...receipt, nodes: Array.from({ length: nodesMax }, () => hash) } },
+    { event: { ...event, topic: "\u{1F4A1}" } },
+  ];
+  expect(largest.map(formOf)).toEqual(["proof", "proof", "proof"]);
+  const larger = [
+    { batch: { ...batch, index: 2 ** bits } },
+    { batch: { ...batch, path: Array.from({ length: pathMax + 1 }, () => hash) } },
+    { receipt: { ...receipt, nodes: Array.from({ length: nodesMax + 1 }, () => hash) } },
+    { event: { ...event, topic: "\uD83D" } },
+    { event: { ...event, extensions: [["key", "\uDCA1"]] } },
+  ];
+  expect(larger.map(formOf)).toEqual(larger.map(() => "malformed"));
 });
