@@ -90,6 +90,7 @@ describe("types of the client", () => {
     expectTypeOf(verifyWebhook).returns.resolves.toEqualTypeOf<Webhook>();
     expectTypeOf<Webhook["kind"]>().toEqualTypeOf<"event" | "batch" | "ping">();
     expectTypeOf<ReceiverOptions["onEvent"]>().parameters.toEqualTypeOf<[ReceivedEvent, Webhook]>();
+    written(() => verifyWebhook("", { get: (_name: string): string | null => null }, "secret"));
     // @ts-expect-error `secret` is required.
     written(() => toNodeHandler({ onEvent: () => {} }));
   });

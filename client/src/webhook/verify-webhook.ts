@@ -2,8 +2,13 @@ import { fromBase64 } from "../lib/base64.ts";
 import { readWebhook, type Webhook } from "./read-webhook.ts";
 import { WebhookRefused } from "./webhook-refused.ts";
 
-/** Headers of Node.js, Express and Fastify, or of `fetch`. */
-export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+/** Headers of `fetch`, which may be of a package that has a class of its own. */
+interface FetchHeaders {
+  get(name: string): string | null;
+}
+
+/** Headers of `fetch`, or of Node.js, Express and Fastify. */
+export type WebhookHeaders = FetchHeaders | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** A secret, or the public key `whpk_…` of a secret `whsk_…`. To replace a secret, give the old and the new one: a signature by either is enough. */
 export type WebhookSecret = string | readonly string[];
@@ -67,13 +72,12 @@ function isSecret(given: WebhookSecret | VerifyWebhookOptions): given is Webhook
 
 /** The header of a request; its first value if Node.js gives several. */
 export function findHeader(headers: WebhookHeaders, name: string): string | undefined {
-  if (isHeaders(headers)) return headers.get(name) ?? undefined;
+  if (isOfFetch(headers)) return headers.get(name) ?? undefined;
   const value = headers[name];
   return typeof value === "string" ? value : value?.[0];
 }
 
-/** Whether the headers are of `fetch`. They may come from a package that has a class of its own. */
-function isHeaders(headers: WebhookHeaders): headers is Headers {
+function isOfFetch(headers: WebhookHeaders): headers is FetchHeaders {
   return typeof headers["get"] === "function";
 }
 
