@@ -74,11 +74,19 @@ describe("types of the client", () => {
 
   it("the types let every option of an admin call be undefined", () => {
     const absent = undefined;
+    const common = { groupId: absent, kind: absent, owner: absent, node: absent, lagMin: absent };
+    const places = { topic: absent, prefix: absent, matches: absent, host: absent };
     written(({ admin }) => [
+      admin.subscriptions({ ...common, ...places, state: absent, failingMsMin: absent }, { limit: absent }),
+      admin.sessions({ ...common, connected: absent }, { limit: absent }),
+      admin.order({ name: "skip", to: absent, from: absent, eventId: absent, dryRun: absent }, "s"),
       admin.topics({ prefix: absent, filter: absent }),
       admin.events("t", { from: absent, before: absent, limit: absent }),
       admin.event("e", { proof: absent }),
+      admin.skippedEntriesOf("1", { limit: absent }),
       admin.skippedEntries({ limit: absent }),
+      admin.blocks({ below: absent, limit: absent }),
+      admin.figures({ groupId: absent, signal: absent, traceparent: absent }),
     ]);
   });
 
