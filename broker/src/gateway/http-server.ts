@@ -34,7 +34,6 @@ import {
   connectionsMax,
   connectionsWaitingMax,
   headerBytesMax,
-  headersMax,
   headersTimeoutMs,
   keepAliveTimeoutMs,
   pathParameterCharactersMax,
@@ -46,6 +45,7 @@ import { toBasePath } from "./shared/base-path.ts";
 import { createBodyCollector } from "./shared/collect-body.ts";
 import { closeFloods } from "./shared/connection/flood-gate.ts";
 import { isLinkToPage } from "./shared/console-path.ts";
+import { hasTooManyHeaders, limitHeaders } from "./shared/header-limit.ts";
 import { isAnswering } from "./shared/is-answering.ts";
 import type { Listener, Place } from "./shared/connection/listener.ts";
 import type { CertificateFiles } from "./shared/connection/tls/certificate.ts";
@@ -311,7 +311,7 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
   app.addHook("onRequest", (request, reply, done) => {
     // A GET may publish. A shared cache that stores answers by default would answer the next one, and nothing would be published.
     reply.header("cache-control", "no-store");
-    if (request.raw.rawHeaders.length > 2 * headersMax) fallbacks.answerTooManyHeaders(request, reply);
+    if (hasTooManyHeaders(request.raw)) fallbacks.answerTooManyHeaders(request, reply);
     else if (!answersCaller(request, reply)) done();
   });
   registerLogIns(app, options);
@@ -389,7 +389,7 @@ function createServer(
       : createHttps({ ...tls, ...limits, handshakeTimeout: headersTimeoutMs }, handler);
   // Node would answer 417 without a body. A server may ignore an expectation that it does not know (RFC 9110, section 10.1.1).
   server.on("checkExpectation", (request, response) => server.emit("request", request, response));
-  server.maxHeadersCount = headersMax + 1; // One more than the limit, so that the server notices a request over it.
+  limitHeaders(server);
   closeFloods(server, broker);
   return server;
 }

@@ -6,18 +6,13 @@ import type { WebSocket, WebSocketServer } from "ws";
 import type { Logger } from "../../lib/logger.ts";
 import { ConnectionCallers } from "../callers/connection-callers.ts";
 import type { MemoryBudget } from "../in-flight/memory-budget.ts";
-import {
-  headersMax,
-  webSocketChunkBytes,
-  webSocketChunksMax,
-  webSocketFragmentsMax,
-  webSocketPartBytes,
-} from "../limits.ts";
+import { webSocketChunkBytes, webSocketChunksMax, webSocketFragmentsMax, webSocketPartBytes } from "../limits.ts";
 import { toPath } from "../shared/base-path.ts";
 import { probeAfterMs } from "../shared/connection/limits.ts";
 import { UnfinishedInput } from "../shared/connection/memory.ts";
 import type { UpgradeRoute } from "../shared/connection/upgrade.ts";
 import { parameterError } from "../shared/failure.ts";
+import { hasTooManyHeaders } from "../shared/header-limit.ts";
 import { isAnswering } from "../shared/is-answering.ts";
 import { sendFailure } from "../shared/send-failure.ts";
 import { answerPings } from "./answer-pings.ts";
@@ -105,9 +100,8 @@ export class WebSockets {
     if (socket.listenerCount("error") === 0) socket.on("error", () => socket.destroy());
     // An answer now would overtake the one to an earlier request.
     if (isAnswering(request.socket)) return void socket.destroy();
-    // Node drops the headers past the limit. Without its Content-Length, the body of a request would be served as the next request.
-    const isWhole = request.rawHeaders.length <= 2 * headersMax;
-    if (isWhole && !this.#isOffered(request)) return serveAsPlain(app.server, upgrade);
+    // Without its Content-Length, the body of a request would be served as the next request.
+    if (!hasTooManyHeaders(request) && !this.#isOffered(request)) return serveAsPlain(app.server, upgrade);
     this.#upgrades.set(request, upgrade);
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
