@@ -342,26 +342,20 @@ describe("stele verify --topic", () => {
     expect(exitCode).toBe(1);
   });
 
-  test.each([
+  test.each<[what: string, words: string[], problem?: string]>([
     ["a topic that does not exist anywhere", ["--topic", "nothing"]],
-    ["a range beyond the topic", [...words, "--to", "45"]],
+    ["a range beyond the topic", [...words, "--to", "45"], "the topic has no event after 44: .+"],
     ["an invalid topic name", ["--topic", "a/#"]],
     ["a range that ends before it begins", [...words, "--from", "5", "--to", "4"]],
     ["a --from-block after the first event", [...words, "--from-block", "100000"]],
     ["an extra argument", [...words, "more"]],
     ["a registry without the topic", [...words, "--registry", `0x${"ab".repeat(20)}`]],
-  ])("exits 2 for %s", async (_, words) => {
+  ])("exits 2 for %s", async (_, words, problem = ".+") => {
     expect(await run(words)).toEqual({
       exitCode: 2,
       output: "",
-      problem: expect.stringMatching(/^stele verify: .+\n$/),
+      problem: expect.stringMatching(new RegExp(`^stele verify: ${problem}\n$`)),
     });
-  });
-
-  test("exits 2 for a range that ends after the topic's last event, and names that event's sequence", async () => {
-    const outcome = await run([...words, "--from", "44", "--to", "50"]);
-    const problem = "stele verify: the topic has no event after 44: use a smaller --from or --to\n";
-    expect(outcome).toEqual({ exitCode: 2, output: "", problem });
   });
 
   test("refutes and counts all events of an unexpected publisher", async () => {
