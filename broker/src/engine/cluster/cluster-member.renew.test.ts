@@ -9,7 +9,7 @@ it("retries only the periodic renewals: each call of renew asks the coordinator 
   const clock = new VirtualClock();
   const { coordinator } = createMemoryCluster({ clock });
   const randomness = { fraction: () => 0.5, uuid: () => "a", bytes: (count: number) => new Uint8Array(count) };
-  const own = { address: "a:1", onMembershipEnded: () => undefined, readyGroups: () => [] };
+  const own = { address: "a:1", onMembershipEnded: () => undefined, readyGroups: () => [], writeRest: async () => {} };
   const member = new ClusterMember({ ...own, coordinator, clock, randomness, limits, logger: silentLogger });
   onTestFinished(() => member.stop(new AbortController().signal));
   member.start();

@@ -44,6 +44,7 @@ function start(
     logger,
     limits: defaultEngineLimits,
     readyGroups: () => groups,
+    writeRest: async () => {},
   });
   members.push(member);
   member.start();

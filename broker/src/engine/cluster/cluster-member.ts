@@ -24,6 +24,8 @@ export interface ClusterMemberOptions {
   readonly limits: EngineLimits;
   /** Groups whose subscriptions this node can deliver now. */
   readonly readyGroups: () => readonly GroupId[];
+  /** Writes what this node has not written under earlier memberships. After the next join, other nodes may take its work over, and the store refuses it. */
+  readonly writeRest: () => Promise<void>;
   /** Called in the turn in which a membership ends, unless the node stops: another node may own everything that this one held. */
   readonly onMembershipEnded: () => void;
 }
@@ -33,6 +35,8 @@ const patience = 3;
 
 /** Maximum number of earlier identifiers that a join may replace. After an outage, only the newest joins can still be in progress at the server. */
 const formerMax = 64;
+/** How long a join waits for the writes of earlier memberships, in milliseconds. */
+const restMsMax = 1_000;
 
 /** Keeps this node a member of the cluster: joins, renews, and joins again after its membership has ended. */
 export class ClusterMember implements Member {
@@ -138,12 +142,20 @@ export class ClusterMember implements Member {
     const { clock, limits } = this.#options;
     const { signal } = this.#stopping;
     const since = clock.monotonic();
-    while (!signal.aborted) {
+    for (;;) {
+      await this.#writeRest();
+      if (signal.aborted) return undefined;
       const membership = await this.#tryToJoin(since);
       if (membership?.isLive() === true) return membership;
       await pause(clock, limits.membershipMs / 6, signal);
     }
-    return undefined;
+  }
+
+  /** Resolves even if the write fails or takes long: a lock on one row must not keep this node out. */
+  async #writeRest(): Promise<void> {
+    const { clock, writeRest } = this.#options;
+    const written = writeRest().catch(() => undefined);
+    await Promise.race([written, pause(clock, restMsMax, this.#stopping.signal)]);
   }
 
   /** Uses a new identifier each time, since an earlier join may be answered late. */

@@ -5,7 +5,8 @@ import { ClusterMember, type ClusterMemberOptions } from "./cluster-member.ts";
 import { Deliveries, type DeliveriesOptions } from "./deliveries.ts";
 import { MemberWatch } from "./member-watch.ts";
 
-export type ClusterDependencies = Omit<ClusterMemberOptions, "readyGroups"> & Omit<DeliveriesOptions, "member">;
+export type ClusterDependencies = Omit<ClusterMemberOptions, "readyGroups" | "writeRest"> &
+  Omit<DeliveriesOptions, "member">;
 
 /** The parts that a node runs when it shares the store with other nodes. */
 export class Cluster {
@@ -16,7 +17,12 @@ export class Cluster {
   readonly #balancer: Balancer;
 
   constructor(options: ClusterDependencies) {
-    this.member = new ClusterMember({ ...options, readyGroups: () => this.deliveries.readyGroups });
+    const { progressWriter } = options;
+    this.member = new ClusterMember({
+      ...options,
+      readyGroups: () => this.deliveries.readyGroups,
+      writeRest: () => progressWriter.flush(),
+    });
     const own = { ...options, member: this.member };
     this.deliveries = new Deliveries(own);
     this.claims = new Claims({ ...own, deliveries: this.deliveries });
