@@ -85,3 +85,27 @@ it.each(["findShare", "listReturned", "takeShared"] as const)(
     await engine.stop();
   },
 );
+
+it("delivers the events of a share while the store hangs in reads for a client that connects as a member of many", async () => {
+  const memory = createMemoryStore();
+  const gate = createDeferred<void>();
+  let isSlow = false;
+  const findShare: typeof memory.shares.findShare = async (...call) => {
+    if (isSlow) await gate.promise;
+    return memory.shares.findShare(...call);
+  };
+  const engine = await TestEngine.start({ store: withSessionCalls(memory, { findShare }) });
+  await engine.broker.open({ topic: "a", groupId: undefined });
+  const { peer } = await attach(engine, "member", ["$share/s/a"]);
+  isSlow = true;
+  await attach(
+    engine,
+    "member of many",
+    Array.from({ length: 20 }, (_, index) => `$share/s${index}/b`),
+  );
+  await engine.publish("a", "1");
+  await engine.clock.settle();
+  expect(peer.sequences).toEqual([1]);
+  gate.resolve();
+  await engine.stop();
+});

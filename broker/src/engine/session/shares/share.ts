@@ -19,11 +19,10 @@ import { stuck, Waiting, type WaitingParts } from "../waiting.ts";
 export interface ShareParts extends Omit<RetainedParts, "mayReceive">, WaitingParts {
   readonly store: { readonly shares: ShareStore };
   readonly createFeed: (request: FeedRequest) => Feed;
-  /**
-   * Bounds the reads and takes of a group's shares at this node: a client may be a member of a thousand shares, and neither its connection nor an event for all
-   * of them must delay the index.
-   */
-  readonly turns: Semaphore;
+  /** Bounds the reads of a group's shares at this node: a client may connect as a member of a thousand shares, which must not delay the index. */
+  readonly reads: Semaphore;
+  /** Bounds the takes, for an event that matches a thousand shares. */
+  readonly takes: Semaphore;
 }
 
 /** Maximum number of characters of a share's name that health and the log show. */
@@ -136,9 +135,9 @@ export class Share implements Interest {
 
   /** Delivers events from the share's cursor on, until another node has changed the share. */
   async #serve(stopped: CancelSignal): Promise<void> {
-    const { store, turns, createFeed } = this.#parts;
+    const { store, reads, createFeed } = this.#parts;
     await this.#returnUnknown();
-    const share = await turns.run(() => store.shares.findShare(this.#groupId, this.#text), stopped);
+    const share = await reads.run(() => store.shares.findShare(this.#groupId, this.#text), stopped);
     this.#returnedAfter = positionZero;
     this.#id = share?.id;
     this.#waiting.recovered(stuck.live);
@@ -199,7 +198,7 @@ export class Share implements Interest {
       await this.#waiting.woken();
       return true;
     }
-    const outcome = await this.#parts.turns.run(() => this.#take(take), signal);
+    const outcome = await this.#parts.takes.run(() => this.#take(take), signal);
     if (outcome === undefined) return false;
     if (outcome === "taken") {
       plan.give();
@@ -233,10 +232,10 @@ export class Share implements Interest {
   }
 
   async #readReturned(plan: SharePlan, signal: CancelSignal): Promise<void> {
-    const { store, turns } = this.#parts;
+    const { store, reads } = this.#parts;
     const page = { after: this.#returnedAfter ?? positionZero, atMost: returnedReadMax };
     this.#returnedAfter = undefined;
-    const places = await turns.run(() => store.shares.listReturned(plan.id, page), signal);
+    const places = await reads.run(() => store.shares.listReturned(plan.id, page), signal);
     if (places === undefined) return;
     // Continue after this page: from the start, the store would check all earlier events again. If `checkReturned` has set the start meanwhile, keep it.
     if (places.length === returnedReadMax) this.#returnedAfter ??= places.at(-1)?.position;

@@ -16,7 +16,7 @@ export interface SharesParts {
   readonly store: { readonly shares: Pick<ShareStore, "findReturning"> };
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly toShareParts: (groupId: GroupId) => Omit<ShareParts, "turns">;
+  readonly toShareParts: (groupId: GroupId) => Omit<ShareParts, "reads" | "takes">;
   /** Whether nodes share the store. */
   readonly isShared: boolean;
   /** Aborts when the process ends. */
@@ -37,7 +37,8 @@ export class Shares {
   readonly #trouble: ReportedTrouble;
   /** One read of the store finds all shares with returned events: with a read per share, each client that disconnects would cost thousands of reads. */
   readonly #checks = new SingleFlight(() => this.#check());
-  readonly #turns = new Semaphore(storeTurnsMax);
+  /** One for reads and one for takes: otherwise a client that joins 1,000 shares would delay the events of all other shares. */
+  readonly #turns = { reads: new Semaphore(storeTurnsMax), takes: new Semaphore(storeTurnsMax) };
   #isChecking = false;
   #isStopped = false;
 
@@ -89,7 +90,7 @@ export class Shares {
   }
 
   #create(text: TopicFilter): Share {
-    const parts = { ...this.#parts.toShareParts(this.#groupId), turns: this.#turns };
+    const parts = { ...this.#parts.toShareParts(this.#groupId), ...this.#turns };
     const share = new Share(this.#groupId, text, parts);
     this.#shares.set(text, share);
     if (!this.#isStopped) share.start();
