@@ -15,7 +15,7 @@ interface StoredBlocks {
 /** A block in the file is missing, cannot be decoded, or does not match its hashes. */
 export class BlockDamagedError extends ChainDamagedError {
   constructor(number: bigint, what: string, cause?: unknown) {
-    super(`Block ${number} of the chain is damaged: ${what}.`, cause);
+    super(`Block ${number} of the chain is damaged: ${what.replace(/\.$/, "")}.`, cause);
     this.name = "BlockDamagedError";
   }
 }
