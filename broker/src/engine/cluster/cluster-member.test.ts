@@ -314,7 +314,9 @@ it("does not log a join that fails while the node stops", async () => {
   const answer = createDeferred<never>();
   world.coordinator.join = () => answer.promise;
   const lines: string[] = [];
-  const stopped = start(world, "a:1", recordingLogger(lines)).stop(unaborted);
+  const member = start(world, "a:1", recordingLogger(lines));
+  await world.clock.settle(); // The join is in progress.
+  const stopped = member.stop(unaborted);
   answer.reject(new Error("no connection"));
   await stopped;
   expect(lines).toEqual([]);
