@@ -36,7 +36,7 @@ const patience = 3;
 /** Maximum number of earlier identifiers that a join may replace. After an outage, only the newest joins can still be in progress at the server. */
 const formerMax = 64;
 /** How long a join waits for the writes of earlier memberships, in milliseconds. */
-const restMsMax = 1_000;
+const writeRestMsMax = 1_000;
 
 /** Keeps this node a member of the cluster: joins, renews, and joins again after its membership has ended. */
 export class ClusterMember implements Member {
@@ -155,7 +155,7 @@ export class ClusterMember implements Member {
   async #writeRest(): Promise<void> {
     const { clock, writeRest } = this.#options;
     const written = writeRest().catch(() => undefined);
-    await Promise.race([written, pause(clock, restMsMax, this.#stopping.signal)]);
+    await Promise.race([written, pause(clock, writeRestMsMax, this.#stopping.signal)]);
   }
 
   /** Uses a new identifier each time, since an earlier join may be answered late. */

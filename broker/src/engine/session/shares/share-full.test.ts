@@ -75,14 +75,19 @@ it("gives a client of two shares the events of both, although its window has roo
   expect(peer.sequences.toSorted((left, right) => left - right)).toEqual([1, 1, 2, 2, 3, 3]);
 });
 
+function watchWakes() {
+  const woken = vi.spyOn(Share.prototype, "wakeFor");
+  onTestFinished(() => woken.mockRestore());
+  return woken;
+}
+
 it("wakes each share that waits for room once, and not again when another one has taken the room", async () => {
   const peer = new RecordingPeer();
   const filters = Array.from({ length: 20 }, (_, index) => `$share/s${index}/a`);
   const { session } = await join(peer, "many", { filters });
   await engine.publishMany("a", 1);
   await engine.clock.settle();
-  const woken = vi.spyOn(Share.prototype, "wakeFor");
-  onTestFinished(() => woken.mockRestore());
+  const woken = watchWakes();
   session.acknowledge(peer.ticketOf(1));
   await engine.clock.settle();
   expect(peer.sequences).toEqual([1, 1]);
@@ -95,8 +100,7 @@ it("wakes no share for an acknowledgement by a client of many shares that have n
   const { session } = await join(peer, "many", { filters });
   await engine.publishMany("a", 2);
   await engine.clock.settle();
-  const woken = vi.spyOn(Share.prototype, "wakeFor");
-  onTestFinished(() => woken.mockRestore());
+  const woken = watchWakes();
   session.acknowledge(peer.ticketOf(1));
   await engine.clock.settle();
   expect(peer.sequences).toEqual([1, 2]);
