@@ -261,7 +261,7 @@ class PrometheusMetrics implements MetricsRegistry {
     gauge("stele_callback_connections", "Connections to receivers of callbacks.", ({ connections }) => connections);
     gauge(
       "stele_callbacks_waiting",
-      "Callbacks that wait for a connection, or for the rate limit of their receiver.",
+      "Callbacks that wait for a connection, for the rate limit of their receiver, or for their turn to take an event.",
       ({ waiting }) => waiting,
     );
   }
