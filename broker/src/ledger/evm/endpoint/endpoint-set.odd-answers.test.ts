@@ -88,6 +88,20 @@ it("does not check the chain before each request to an endpoint that closes the 
   await set.close();
 });
 
+it("leaves an endpoint that refuses all requests, and returns to it once it answers again", async () => {
+  await using first = await FakeNode.start();
+  await using second = await FakeNode.start();
+  const addresses = [first.url("ws"), second.url("ws")];
+  const set = new EndpointSet({ addresses, clock: new FastClock(25), logger: silentLogger });
+  await untilAnsweredBy(first, set);
+  first.answer = ({ id }) => ({ id, error: { code: -32600, message: "App is inactive" } });
+  await untilAnsweredBy(second, set);
+  expect(await set.request({ method: "eth_sendRawTransaction" })).toBe("eth_sendRawTransaction");
+  first.answer = undefined;
+  await untilAnsweredBy(first, set);
+  await set.close();
+});
+
 it("uses an endpoint that returned no chain id as soon as it returns the right one", async () => {
   await using first = await FakeNode.start();
   await using second = await FakeNode.start();
