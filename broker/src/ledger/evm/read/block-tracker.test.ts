@@ -18,11 +18,14 @@ const registry: Address = `0x${"12".repeat(20)}`;
 /** A chain whose third newest block is finalized. Records the blocks of requests for headers. */
 class CountingNode extends FakeNode {
   headers: unknown[] = [];
+  /** If false, the chain node has no finalized block yet. */
+  isFinalizing = true;
 
   override async request(call: Parameters<FakeNode["request"]>[0]): Promise<unknown> {
     const { method, params = [] } = call;
     if (method === "eth_getBlockByNumber") this.headers.push(params[0]);
     const isTag = params[0] === "finalized";
+    if (isTag && !this.isFinalizing) return null;
     return super.request(isTag ? { method, params: [`0x${(this.head - 2).toString(16)}`, false] } : call);
   }
 }
@@ -144,6 +147,34 @@ describe("a block tracker", () => {
     await clock.advance(1000);
     expect(marks).toEqual([7]);
     expect(node.headers).toEqual(["0x6"]);
+  });
+
+  it("begins after the first final block if there was none at its start, and leaves earlier blocks to followers", async () => {
+    node.isFinalizing = false;
+    await start("finalized");
+    const follower = tracker.follow(undefined, new AbortController().signal);
+    const step = follower.next();
+    node.isFinalizing = true;
+    for (const mark of [6, 7]) {
+      node.seal([mark]);
+      tracker.onHead(await rpc.header("latest"));
+      await clock.settle();
+    }
+    expect([tracker.tail, marks]).toEqual([5, [5]]);
+    const numbers = [0, 1, 2, 3, 4].map((number) => ({ number }));
+    expect((await step).value).toMatchObject({ kind: "blocks", blocks: numbers });
+    expect((await follower.next()).value).toMatchObject({ kind: "blocks", blocks: [{ number: 5 }] });
+  });
+
+  it("forgets the blocks that it read if a reorg replaced all of them", async () => {
+    await start(2);
+    node.cutBack(0);
+    for (let mark = 11; mark <= 18; mark += 1) node.seal([mark]);
+    const replacement = await rpc.header(tracker.tail);
+    tracker.onHead(await rpc.header("latest"));
+    await clock.advance(1000);
+    expect(tracker.tail).toBe(6);
+    expect(await tracker.isRead(replacement)).toBe(true);
   });
 
   it("asks a busy endpoint again for as many blocks", async () => {

@@ -71,13 +71,10 @@ export class BlockTracker {
     this.#reading = this.#createReading(this.#stopping.signal);
   }
 
-  /** Starts after the current final block; followers read earlier ones themselves. @throws RpcFailure. */
+  /** Starts after the current final block, or after the first one if there is none yet; followers read earlier ones themselves. @throws RpcFailure. */
   async start(head: Header): Promise<void> {
-    const { finality, rpc } = this.#options;
-    const { number, header } = await finality.finalAt(head);
     this.#head = head;
-    this.#final = number;
-    if (number >= 0) this.#begin(header ?? (await rpc.header(number)));
+    this.#begin(await this.#findFinal(head));
     this.#running = this.#run();
   }
 
@@ -220,6 +217,11 @@ export class BlockTracker {
   async #advance(isRetry: boolean): Promise<void> {
     const head = this.#pendingHead;
     this.#pendingHead = undefined;
+    if (this.#tail === undefined && head !== undefined) {
+      this.#begin(await this.#findFinal(head));
+      this.#changed.wake();
+      return;
+    }
     const final = head && (await this.#options.finality.finalAt(head));
     if (final !== undefined && (await this.#consider(final)) === "fork") await this.#rollBack();
     if (this.#final <= this.tail) return;
@@ -268,8 +270,9 @@ export class BlockTracker {
       throw new RpcFailure("refused", `block ${above?.number} is on the chain again`, { cause: above });
     if (ancestor === undefined) await this.#checkChain();
     logger.info("reorg removed blocks that were read", { from: this.tail, to: ancestor?.number });
-    if (ancestor === undefined) await this.#beginAnew();
-    else this.#begin(ancestor);
+    const after = ancestor ?? (await this.#findFinal(await rpc.header("latest")));
+    if (ancestor === undefined) this.#recent.cutBack(-1); // No block that was read is on the chain.
+    this.#begin(after);
     this.#shorterPolls = 0;
     for (const reading of this.#readings)
       reading.fork = { common: reading.fork === undefined ? ancestor : lower(ancestor, reading.fork.common) };
@@ -293,19 +296,18 @@ export class BlockTracker {
     throw new RpcFailure("refused", reason, { cause: hash });
   }
 
-  async #beginAnew(): Promise<void> {
+  /** The final block if `head` is the newest block; undefined if none is final yet. */
+  async #findFinal(head: Header): Promise<BlockRef | undefined> {
     const { rpc, finality } = this.#options;
-    const { number, header } = await finality.finalAt(await rpc.header("latest"));
-    const first = number < 0 ? undefined : (header ?? (await rpc.header(number)));
-    this.#recent.cutBack(-1);
-    this.#tail = undefined;
-    if (first !== undefined) this.#begin(first);
+    const { number, header } = await finality.finalAt(head);
+    return number < 0 ? undefined : (header ?? rpc.header(number));
   }
 
-  #begin({ number, hash }: BlockRef): void {
-    this.#recent.cutBack(number - 1);
-    this.#tail = { number, hash };
-    if (!this.#options.isFinal) this.#recent.addRefs([this.#tail]);
+  /** Makes the next round begin after this block; if undefined, after the first block that is final at a later head. */
+  #begin(after: BlockRef | undefined): void {
+    this.#recent.cutBack((after?.number ?? 0) - 1);
+    this.#tail = after && { number: after.number, hash: after.hash };
+    if (this.#tail !== undefined && !this.#options.isFinal) this.#recent.addRefs([this.#tail]);
   }
 
   #take(round: Round): void {
