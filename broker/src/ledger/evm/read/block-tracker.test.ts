@@ -15,18 +15,18 @@ import { type Finality, FinalityPolicy } from "./finality.ts";
 
 const registry: Address = `0x${"12".repeat(20)}`;
 
-/** A chain whose third newest block is finalized. Records the blocks of requests for headers. */
+/** A chain with finalized blocks. Records the blocks of requests for headers. */
 class CountingNode extends FakeNode {
   headers: unknown[] = [];
-  /** If false, the chain node has no finalized block yet. */
-  isFinalizing = true;
+  /** How many of the newest blocks are not finalized. */
+  confirmations = 2;
 
   override async request(call: Parameters<FakeNode["request"]>[0]): Promise<unknown> {
     const { method, params = [] } = call;
     if (method === "eth_getBlockByNumber") this.headers.push(params[0]);
-    const isTag = params[0] === "finalized";
-    if (isTag && !this.isFinalizing) return null;
-    return super.request(isTag ? { method, params: [`0x${(this.head - 2).toString(16)}`, false] } : call);
+    if (params[0] !== "finalized") return super.request(call);
+    const final = this.head - this.confirmations;
+    return final < 0 ? null : super.request({ method, params: [toQuantity(final), false] });
   }
 }
 
@@ -150,11 +150,11 @@ describe("a block tracker", () => {
   });
 
   it("begins after the first final block if there was none at its start, and leaves earlier blocks to followers", async () => {
-    node.isFinalizing = false;
+    node.confirmations = 6;
     await start("finalized");
     const follower = tracker.follow(undefined, new AbortController().signal);
     const step = follower.next();
-    node.isFinalizing = true;
+    node.confirmations = 2;
     for (const mark of [6, 7]) {
       node.seal([mark]);
       tracker.onHead(await rpc.header("latest"));
@@ -164,6 +164,13 @@ describe("a block tracker", () => {
     const numbers = [0, 1, 2, 3, 4].map((number) => ({ number }));
     expect((await step).value).toMatchObject({ kind: "blocks", blocks: numbers });
     expect((await follower.next()).value).toMatchObject({ kind: "blocks", blocks: [{ number: 5 }] });
+  });
+
+  it("reads a block that becomes final although no newer block follows", async () => {
+    await start("finalized");
+    node.confirmations = 0;
+    await clock.advance(15_000);
+    expect([tracker.tail, marks]).toEqual([5, [4, 5]]);
   });
 
   it("forgets the blocks that it read if a reorg replaced all of them", async () => {

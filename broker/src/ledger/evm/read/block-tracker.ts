@@ -13,10 +13,13 @@ import { RecentBlocks } from "./recent-blocks.ts";
 import type { Header, Rpc } from "../endpoint/rpc.ts";
 import { RpcFailure } from "../endpoint/rpc-failure.ts";
 import { behind } from "../registry/settle-registry.ts";
+import { lower, type Reading, type ReadingAt } from "./reading.ts";
 import { StalledReading } from "./stalled-reading.ts";
 
 /** Consecutive polls that must show a shorter fork before we accept it; one poll may hit a lagging chain node. */
 const shorterPollsMax = 8;
+/** Pause before a head is taken again to learn whether it is final now, in milliseconds. Longer than the time between two blocks of most chains. */
+const finalAgainMs = 15_000;
 const retryLimits = { delayMsMin: 50, delayMsMax: 5000 };
 
 export interface BlockTrackerOptions {
@@ -74,7 +77,7 @@ export class BlockTracker {
   /** Starts after the current final block, or after the first one if there is none yet; followers read earlier ones themselves. @throws RpcFailure. */
   async start(head: Header): Promise<void> {
     this.#head = head;
-    this.#begin(await this.#findFinal(head));
+    this.#begin(await this.#options.finality.findBlock(head));
     this.#running = this.#run();
   }
 
@@ -197,7 +200,7 @@ export class BlockTracker {
     const ended = this.#stopping.signal;
     for (let failures = 0; !ended.aborted; ) {
       if (this.#pendingHead === undefined && this.#final <= this.tail) {
-        await this.#changed.wait(ended);
+        await this.#waitForHead(ended);
         continue;
       }
       try {
@@ -213,12 +216,24 @@ export class BlockTracker {
     }
   }
 
+  /** Waits for a head. Takes the newest one again after a while if it may have become final: chains without transactions may make no newer one for hours. */
+  async #waitForHead(ended: AbortSignal): Promise<void> {
+    const { clock, finality } = this.#options;
+    const takeAgain = (): void => {
+      this.#pendingHead ??= this.#head;
+      this.#changed.wake();
+    };
+    const cancel = finality.isTagged ? clock.after(finalAgainMs, takeAgain) : undefined;
+    await this.#changed.wait(ended);
+    cancel?.();
+  }
+
   /** Processes the newest head, and reads one round of blocks. */
   async #advance(isRetry: boolean): Promise<void> {
     const head = this.#pendingHead;
     this.#pendingHead = undefined;
     if (this.#tail === undefined && head !== undefined) {
-      this.#begin(await this.#findFinal(head));
+      this.#begin(await this.#options.finality.findBlock(head));
       this.#changed.wake();
       return;
     }
@@ -253,7 +268,7 @@ export class BlockTracker {
 
   /** Rolls back to the newest block that is still on the chain, and continues from there. */
   async #rollBack(): Promise<void> {
-    const { rpc, logger } = this.#options;
+    const { rpc, finality, logger } = this.#options;
     const { refs } = this.#recent;
     const isOnChain = async (ref: BlockRef | undefined): Promise<boolean> =>
       ref !== undefined && (await rpc.findHeader(ref.number))?.hash === ref.hash;
@@ -270,7 +285,7 @@ export class BlockTracker {
       throw new RpcFailure("refused", `block ${above?.number} is on the chain again`, { cause: above });
     if (ancestor === undefined) await this.#checkChain();
     logger.info("reorg removed blocks that were read", { from: this.tail, to: ancestor?.number });
-    const after = ancestor ?? (await this.#findFinal(await rpc.header("latest")));
+    const after = ancestor ?? (await finality.findBlock(await rpc.header("latest")));
     if (ancestor === undefined) this.#recent.cutBack(-1); // No block that was read is on the chain.
     this.#begin(after);
     this.#shorterPolls = 0;
@@ -294,13 +309,6 @@ export class BlockTracker {
     [this.#head, this.#pendingHead, this.#final] = [undefined, undefined, this.tail];
     const reason = `the endpoint serves another chain: its first block is ${hash}, and the group's is ${genesisHash}`;
     throw new RpcFailure("refused", reason, { cause: hash });
-  }
-
-  /** The final block if `head` is the newest block; undefined if none is final yet. */
-  async #findFinal(head: Header): Promise<BlockRef | undefined> {
-    const { rpc, finality } = this.#options;
-    const { number, header } = await finality.finalAt(head);
-    return number < 0 ? undefined : (header ?? rpc.header(number));
   }
 
   /** Makes the next round begin after this block; if undefined, after the first block that is final at a later head. */
@@ -377,23 +385,4 @@ export class BlockTracker {
     this.#readings.add(reading);
     return reading;
   }
-}
-
-/** State of one reader: the tracker itself, or a follower. */
-interface Reading {
-  readonly size: RangeSize;
-  readonly stall: StalledReading;
-  readonly ended: AbortSignal;
-  /** Set once a reorg removed blocks that were read. `common` is the newest block before them; undefined if it is unknown. */
-  fork: { readonly common: BlockRef | undefined } | undefined;
-}
-
-/** The state of a reader that wants block `from`. */
-interface ReadingAt extends Reading {
-  readonly from: number;
-}
-
-function lower(one: BlockRef | undefined, other: BlockRef | undefined): BlockRef | undefined {
-  if (one === undefined || other === undefined) return undefined;
-  return other.number < one.number ? other : one;
 }

@@ -1,3 +1,4 @@
+import type { BlockRef } from "../../../ports/ledger.ts";
 import type { Header, Rpc } from "../endpoint/rpc.ts";
 import { isUnanswered, RpcFailure } from "../endpoint/rpc-failure.ts";
 
@@ -21,6 +22,17 @@ export class FinalityPolicy {
   constructor(rpc: Rpc, finality: Finality) {
     this.#rpc = rpc;
     this.#finality = finality;
+  }
+
+  /** Whether the chain names its final block. Then a block may become final although no newer block follows it. */
+  get isTagged(): boolean {
+    return this.#finality === "safe" || this.#finality === "finalized";
+  }
+
+  /** As {@link finalAt}, but always with number and hash; undefined if no block is final yet. @throws RpcFailure. */
+  async findBlock(latest: Header): Promise<BlockRef | undefined> {
+    const { number, header } = await this.finalAt(latest);
+    return number < 0 ? undefined : (header ?? this.#rpc.header(number));
   }
 
   /** The newest final block if `latest` is the head. @throws RpcFailure. */
