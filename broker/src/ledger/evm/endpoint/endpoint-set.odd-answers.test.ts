@@ -207,6 +207,18 @@ it("asks the next endpoint for promised logs if the first one returns none, and 
   await set.close();
 });
 
+it("asks the next endpoint for the final block if the first one has none, and returns none if no endpoint has one", async () => {
+  await using first = await FakeNode.start();
+  await using second = await FakeNode.start();
+  const set = createSet([first, second]);
+  await untilAnsweredBy(first, set);
+  breakAnswer(first, "eth_getBlockByNumber", null);
+  expect(await new Rpc(set).findHeader("finalized")).toMatchObject({ number: 100 });
+  breakAnswer(second, "eth_getBlockByNumber", null);
+  expect(await new Rpc(set).findHeader("finalized")).toBeUndefined();
+  await set.close();
+});
+
 it("accepts an empty range of logs from the next endpoint if the first one lacks the last block of the range", async () => {
   await using first = await FakeNode.start();
   await using second = await FakeNode.start();

@@ -140,9 +140,9 @@ export class Rpc {
     return this.#request({ method: "eth_getBlockByNumber", params, isPromised: true }, readHeader);
   }
 
-  /** Undefined if there is no such block yet. */
+  /** Undefined if there is no such block yet. An endpoint that has just started may not know its final block, so another one is asked for that. */
   async findHeader(tag: number | "safe" | "finalized"): Promise<Header | undefined> {
-    const call = { method: "eth_getBlockByNumber", params: [toTag(tag), false] };
+    const call = { method: "eth_getBlockByNumber", params: [toTag(tag), false], isPromised: typeof tag === "string" };
     return this.#request(call, (block) => (block === null ? undefined : readHeader(block)));
   }
 
