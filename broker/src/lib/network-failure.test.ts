@@ -18,6 +18,14 @@ test.each([
   expect(isBeforeConnection(Object.assign(new Error("failed"), fields))).toBe(isBefore);
 });
 
+test("isBeforeConnection returns true if Node.js could connect to none of several addresses, even if an attempt timed out", () => {
+  const timedOut = Object.assign(new Error("connect ETIMEDOUT"), { code: "ETIMEDOUT", syscall: "connect" });
+  const refused = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED", syscall: "connect" });
+  // Node.js gives the error the code of the first attempt, and no syscall.
+  const all = Object.assign(new AggregateError([timedOut, refused]), { code: timedOut.code });
+  expect(isBeforeConnection(all)).toBe(true);
+});
+
 // Which of the first two comes depends on the version of Node.js.
 test.each([
   ["ERR_SSL_WRONG_VERSION_NUMBER", true],

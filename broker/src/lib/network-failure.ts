@@ -46,6 +46,8 @@ export function isNotHttp(error: unknown): boolean {
 /** Whether the connection failed before it was established, so that the other side received nothing. */
 export function isBeforeConnection(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
+  // For a name with several addresses, Node.js reports together that it could connect to none.
+  if (error instanceof AggregateError) return true;
   // The same codes come from `read` or `write` if an open connection loses its route.
   if ("syscall" in error) return error.syscall === "connect" || error.syscall === "getaddrinfo";
   const code = codeOf(error);

@@ -64,8 +64,7 @@ function adviceFor(cause: unknown, isSecured: boolean): string {
     return "correct this machine's clock, or renew the broker's certificate (or its authority's, if that has expired)";
   if (tlsCode !== undefined && !tlsCode.startsWith("ERR_SSL_"))
     return "if a private authority signed the broker's certificate, name the file with the authority's certificate by NODE_EXTRA_CA_CERTS; else call the broker by a name of the certificate";
-  // For a name with several addresses, Node.js reports together that it could connect to none.
-  if ((isBeforeConnection(cause) && tlsCode === undefined) || cause instanceof AggregateError)
+  if (isBeforeConnection(cause) && tlsCode === undefined)
     return "start the broker with stele start, or name another address with --url";
   const tryHttps = "write https if the broker speaks TLS (httpTlsCertificateFile)";
   if (cause === undefined || isNotHttp(cause)) {
