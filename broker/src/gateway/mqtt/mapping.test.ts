@@ -49,7 +49,7 @@ it("leaves out properties whose name or value is longer than MQTT can encode", (
   });
 });
 
-it.each(["a/#", "+/b", "nul\0"])("leaves out the response topic %j, which MQTT forbids", (responseTopic) => {
+it.each(["", "a/#", "+/b", "nul\0"])("leaves out the response topic %j, which MQTT forbids", (responseTopic) => {
   expect(propertiesOf([["svc-response-topic", responseTopic]])).toEqual({ userProperties: [] });
 });
 

@@ -177,9 +177,14 @@ function toContentType(contentType: string | undefined): Properties {
   return contentType === undefined || !isText(contentType) ? {} : { contentType };
 }
 
-/** Leaves out a response topic with a wildcard, for which clients would end their connection ([MQTT-3.3.2-14]); other producers may write one. */
+/**
+ * Leaves out a response topic that is empty or has a wildcard ([MQTT-4.7.3-1], [MQTT-3.3.2-14]): clients would end their connection, and get the event again.
+ * Other producers may write one.
+ */
 function toResponseTopic(responseTopic: string | undefined): Properties {
-  return responseTopic === undefined || !isText(responseTopic) || /[+#]/.test(responseTopic) ? {} : { responseTopic };
+  return responseTopic === undefined || !isText(responseTopic) || /^$|[+#]/.test(responseTopic)
+    ? {}
+    : { responseTopic };
 }
 
 function toCorrelation(base64: string | undefined): Properties {
