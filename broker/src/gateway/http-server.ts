@@ -1,5 +1,4 @@
-import { createServer as createHttp, type RequestListener, type Server } from "node:http";
-import { createServer as createHttps, type Server as HttpsServer } from "node:https";
+import type { Server as HttpsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import type { TLSSocket } from "node:tls";
@@ -33,19 +32,14 @@ import {
   closePollIntervalMs,
   connectionsMax,
   connectionsWaitingMax,
-  headerBytesMax,
-  headersTimeoutMs,
-  keepAliveTimeoutMs,
   pathParameterCharactersMax,
-  requestTimeoutMs,
-  timeoutCheckIntervalMs,
 } from "./limits.ts";
+import { createServer } from "./node-server.ts";
 import { registerRest } from "./rest/rest-plugin.ts";
 import { toBasePath } from "./shared/base-path.ts";
 import { createBodyCollector } from "./shared/collect-body.ts";
-import { closeFloods } from "./shared/connection/flood-gate.ts";
 import { isLinkToPage } from "./shared/console-path.ts";
-import { hasTooManyHeaders, limitHeaders } from "./shared/header-limit.ts";
+import { hasTooManyHeaders } from "./shared/header-limit.ts";
 import { isAnswering } from "./shared/is-answering.ts";
 import type { Listener, Place } from "./shared/connection/listener.ts";
 import type { CertificateFiles } from "./shared/connection/tls/certificate.ts";
@@ -369,29 +363,6 @@ function createAsyncApiPage(options: AppOptions): AsyncApiPage {
   const routes = clientsRoutes ?? upgrades ?? [];
   const isForOperators = audience === "operators";
   return new AsyncApiPage({ ...options, settings, routes, isSecure: tls !== undefined, isForOperators });
-}
-
-function createServer(
-  tls: TlsServerOptions | undefined,
-  handler: RequestListener,
-  broker: Pick<Broker, "mayConnect">,
-): Server {
-  const limits = {
-    maxHeaderSize: headerBytesMax,
-    headersTimeout: headersTimeoutMs,
-    connectionsCheckingInterval: timeoutCheckIntervalMs,
-    keepAliveTimeout: keepAliveTimeoutMs,
-    requestTimeout: requestTimeoutMs,
-  };
-  const server =
-    tls === undefined
-      ? createHttp(limits, handler)
-      : createHttps({ ...tls, ...limits, handshakeTimeout: headersTimeoutMs }, handler);
-  // Node would answer 417 without a body. A server may ignore an expectation that it does not know (RFC 9110, section 10.1.1).
-  server.on("checkExpectation", (request, response) => server.emit("request", request, response));
-  limitHeaders(server);
-  closeFloods(server, broker);
-  return server;
 }
 
 function addressOf(address: AddressInfo | string | null): string {

@@ -67,6 +67,19 @@ test.each([
   expect(await ask(server.url, headers)).toMatchObject({ status: 200, body: "true" });
 });
 
+test.each(["GET /rest/exist?topic=a", "POST /jsonrpc"])("refuses %s over HTTP/1.1 without a Host", async (line) => {
+  await using server = await serve({ exist: async () => true });
+  const text = await sendRaw(server.url, [`${line} HTTP/1.1\r\n\r\n`]);
+  expect(text).toMatch(/^HTTP\/1\.1 403 /);
+  const message = "this origin or host may not call: the request has no Host header";
+  expect(JSON.parse(bodyOf(text))).toEqual({ code: 100703, message });
+});
+
+test("serves HTTP/1.0 without a Host", async () => {
+  await using server = await serve({ exist: async () => true });
+  expect(bodyOf(await sendRaw(server.url, ["GET /rest/exist?topic=a HTTP/1.0\r\n\r\n"]))).toBe("true");
+});
+
 test("names each request header that the answer depends on in Vary, once each", async () => {
   await using server = await serve({ subscribe: async () => "id" as never }, { allowedOrigins: [origin] }); // Only passed on.
   const line = "GET /rest/subscribe?topic=a&url=http://h/ HTTP/1.1";

@@ -40,14 +40,14 @@ export class CallerRule {
   }
 
   /** Why the request's host is refused; undefined if it is one of this broker's. */
-  findHostFault({ headers, rawHeaders, url = "" }: IncomingMessage): string | undefined {
+  findHostFault({ headers, rawHeaders, httpVersion, url = "" }: IncomingMessage): string | undefined {
     const { host } = headers;
     if (url[0] !== "/") {
       const target = absoluteTarget.exec(url)?.[1];
       if (target !== undefined && !this.#hosts.allows(target)) return toHostFault(target);
     }
-    // HTTP/1.0 needs no Host header; no browser speaks HTTP/1.0. Node answers 400 to HTTP/1.1 without one.
-    if (host === undefined) return undefined;
+    // HTTP/1.0 needs no Host header; no browser speaks HTTP/1.0.
+    if (host === undefined) return httpVersion === "1.1" ? "the request has no Host header" : undefined;
     if (!this.#hosts.allows(host)) return toHostFault(host);
     return isHostDoubled(rawHeaders) ? "the request has more than one Host header" : undefined;
   }

@@ -202,6 +202,12 @@ describe("a request for a WebSocket connection is refused", () => {
     expect(answer).toMatch(/^HTTP\/1.1 400 .*the subprotocols here are echo.2, echo/s);
   });
 
+  it("if it has no Host header", async () => {
+    await using server = await serveEcho();
+    const head = headOf("GET /ctx/echo", "websocket").replace("host: localhost\r\n", "");
+    expect(await sendRaw(server.url, [`${head}\r\n`])).toMatch(/^HTTP\/1.1 403 .*the request has no Host header/s);
+  });
+
   it("and its connection closed if an earlier request of the connection has no answer yet", async () => {
     const route = { connection: "upgrade", upgrade: "websocket" };
     await using server = await serveEcho();
