@@ -85,6 +85,8 @@ describe("publishing CloudEvents", () => {
     ["a quotation mark that is not closed", '"half', '"half'],
     ["quotation marks inside", 'a "b" c', 'a "b" c'],
     ["a percent sign that escapes nothing", "100%", "100%"],
+    ["UTF-8 without escapes", Buffer.from("grün €").toString("latin1"), "grün €"],
+    ["Latin-1", "gr\u00fcn", "grün"],
   ])("reads %s in a header of a binary event", async (_, order, expected) => {
     const binary = { "ce-specversion": "1.0", "ce-id": "1", "ce-source": "s", "ce-type": '"t"' };
     const answer = await send({ ...binary, "ce-subject": '"other"', "ce-order": order }, "x");

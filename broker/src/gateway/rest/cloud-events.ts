@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import {
   BrokerError,
@@ -126,9 +127,11 @@ function readBody({ body }: FastifyRequest): Buffer {
 
 /**
  * Decodes a header value (section 3.1.3.2). Senders that follow an earlier version of the binding quote values: the quotes are removed. Many
- * senders do not encode, so a text that cannot be decoded is otherwise kept as it is.
+ * senders do not encode: most of them write UTF-8, which Node reads as Latin-1, and a text that cannot be decoded is otherwise kept as it is.
  */
-function decodeHeader(value: string): string {
+function decodeHeader(header: string): string {
+  const bytes = Buffer.from(header, "latin1");
+  const value = isUtf8(bytes) ? bytes.toString() : header;
   const text = quoted.exec(value)?.[1]?.replaceAll(/\\(.)/g, "$1") ?? value;
   try {
     return decodeURIComponent(text);
