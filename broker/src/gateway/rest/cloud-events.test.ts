@@ -96,6 +96,13 @@ describe("publishing CloudEvents", () => {
     });
   });
 
+  it("refuses a binary event with an attribute in two headers", async () => {
+    const binary = { "ce-specversion": "1.0", "ce-id": "1\r\nce-id: 2", "ce-source": "s", "ce-type": "t" };
+    const request = toPost("/rest/publish?topic=other", Buffer.from("x"), binary);
+    const answer = await sendRaw(server.url, [request]);
+    expect(answer).toMatch(/^HTTP\/1.1 400 .*not a CloudEvent: the header \\"ce-id\\" is given more than once/s);
+  });
+
   it("publishes the bytes of content unchanged, whatever its character set", async () => {
     const binary = { "ce-specversion": "1.0", "ce-id": "1", "ce-source": "s", "ce-type": "t", "ce-subject": "other" };
     const type = "text/csv; charset=iso-8859-1";

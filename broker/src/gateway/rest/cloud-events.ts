@@ -92,12 +92,14 @@ function splitBatch(body: Buffer, reader: RestReader, prefix: string) {
   };
 }
 
-function readBinary({ headers }: FastifyRequest, body: Buffer, prefix: string): PublishedCloudEvent {
+function readBinary({ raw }: FastifyRequest, body: Buffer, prefix: string): PublishedCloudEvent {
   const attributes = new Map<string, string>();
-  for (const [name, value] of Object.entries(headers)) {
-    if (name.startsWith(headerPrefix)) attributes.set(name.slice(headerPrefix.length), decodeHeader(String(value)));
+  for (const [name, [value = "", ...others] = []] of Object.entries(raw.headersDistinct)) {
+    if (!name.startsWith(headerPrefix)) continue;
+    if (others.length > 0) throw parameterError(`not a CloudEvent: the header ${quote(name)} is given more than once`);
+    attributes.set(name.slice(headerPrefix.length), decodeHeader(value));
   }
-  const type = headers["content-type"];
+  const type = raw.headers["content-type"];
   if (type !== undefined) attributes.set("datacontenttype", type);
   return readBinaryCloudEvent(attributes, body, prefix);
 }
