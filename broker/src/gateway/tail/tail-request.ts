@@ -33,7 +33,7 @@ type Name = (typeof names)[number];
  * if there are no topics or too many.
  */
 export function readTailRequest({ url = "", headers }: Pick<IncomingMessage, "url" | "headers">): TailRequest {
-  const query = new URLSearchParams(findQuery(url));
+  const query = parseQuery(findQuery(url));
   for (const name of query.keys()) {
     if (!names.includes(name as Name)) throw parameterError(`there is no parameter ${quote(name)}`);
     if (name !== "topic" && query.getAll(name).length > 1)
@@ -53,6 +53,16 @@ export function readTailRequest({ url = "", headers }: Pick<IncomingMessage, "ur
     framing: framingOf(headers.accept),
     format: formatOf(query.get("format")),
   };
+}
+
+/** `URLSearchParams` reads a malformed escape as other text: the tail would silently leave out the events that the client asked for. */
+function parseQuery(query: string): URLSearchParams {
+  try {
+    decodeURIComponent(query);
+  } catch (cause) {
+    throw parameterError("the query has a malformed escape or is not valid UTF-8", cause);
+  }
+  return new URLSearchParams(query);
 }
 
 function formatOf(text: string | null): Format {
