@@ -78,6 +78,24 @@ it("waits for more items again after each delivery, and leaves no timer when it 
   expect(clock.timers).toBe(0);
 });
 
+it("keeps a lane to one delivery at a time if its wait began while it waited for its turn", async () => {
+  let isFull = true;
+  const lanes = create({ itemsMax: 5, waitMs: 50, isFull: () => isFull });
+  for (const name of ["a1", "b1", "c1", "d1"]) lanes.add(item(name));
+  await end("a1");
+  isFull = false;
+  lanes.add(item("d2"));
+  for (const delivery of ["b1", "c1"]) await end(delivery);
+  lanes.add(item("d3"));
+  await clock.advance(50);
+  expect([...underWay.keys()]).toEqual(["d1 d2"]);
+  await end("d1 d2");
+  await clock.advance(49);
+  expect(begun).toEqual(["a1", "b1", "c1", "d1 d2"]);
+  await clock.advance(1);
+  expect(begun.at(-1)).toBe("d3");
+});
+
 it("begins no delivery after one that returned false", async () => {
   const lanes = create({});
   for (const name of ["a1", "a2", "b1", "c1"]) lanes.add(item(name));

@@ -78,8 +78,6 @@ export class Lanes<Item extends LaneItem> {
   #consider(lane: Lane<Item>): void {
     const { clock, waitMs } = this.#options;
     if (waitMs === 0 || lane.isDue || this.#isComplete(lane)) {
-      lane.cancelWait?.();
-      lane.cancelWait = undefined;
       this.#ready.add(lane);
       return;
     }
@@ -113,8 +111,13 @@ export class Lanes<Item extends LaneItem> {
     }
   }
 
-  /** Makes one delivery of a lane. If more items wait, the lane's next turn comes after the other lanes. */
+  /**
+   * Makes one delivery of a lane. If more items wait, the lane's next turn comes after the other lanes. A busy lane has no timer: the timer would begin a
+   * second delivery.
+   */
   async #run(lane: Lane<Item>): Promise<void> {
+    lane.cancelWait?.();
+    lane.cancelWait = undefined;
     lane.isBusy = true;
     lane.isDue = false;
     const goesOn = await this.#options.deliver(lane.queue.splice(0, this.#countOf(lane)));
