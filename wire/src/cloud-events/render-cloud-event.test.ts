@@ -114,6 +114,8 @@ describe("renderCloudEvent", () => {
 
   it.each([
     ["svc-format", "no type"],
+    ["svc-format", "text/plain\n;a"],
+    ["svc-format", "text/plain\u2028;a"],
     ["svc-ce-type", "a\tb"],
     ["svc-ce-type", ""],
     ["svc-ce-dataschema", ""],

@@ -95,6 +95,14 @@ describe("a callback as a CloudEvent", () => {
     expect(headers).toEqual({ "content-type": "application/cloudevents+json" });
   });
 
+  it("in binary form is sent although its format names a type that no header may have", async () => {
+    await using receiver = await startReceiver((response) => response.end());
+    const { subscription } = notificationTo({ url: receiver.url, options: { form: "cloudevents-binary" } });
+    const event = notified(61, "1", [["svc-format", "text/plain\n;a"]]);
+    expect(await makeSink().attempt({ subscription, ...event }, unaborted)).toEqual({ status: "accepted" });
+    expect(receiver.requests[0]?.headers["content-type"]).toBe("application/octet-stream");
+  });
+
   it("of a batch has all its events, in order", () => {
     const notification = toNotification({ options: { form: "cloudevents", batchEvents: 2 } }, [json, text]);
     expect(read(notification).map(({ id, data }) => [id, data])).toEqual([
