@@ -27,9 +27,15 @@ export interface AttemptsOptions {
  * How the delivery of one event ended. `gone`: the receiver wants no further events. `failed`: too many attempts failed, or for too long. `interrupted`: a
  * signal aborted first, or this node may not deliver any more; no acknowledgement is known.
  */
-export type DeliveryResult =
-  | { readonly status: "accepted" | "gone" | "interrupted" }
-  | { readonly status: "failed"; readonly attempts: number; readonly reason: string };
+export type DeliveryResult = { readonly status: "accepted" | "gone" | "interrupted" } | FailedDelivery;
+
+/** `retryAfterMs`: the wait that the receiver asked for with the last attempt. */
+export interface FailedDelivery {
+  readonly status: "failed";
+  readonly attempts: number;
+  readonly reason: string;
+  readonly retryAfterMs: number | undefined;
+}
 
 /** Failed attempts to deliver an event, and the total wait after them in milliseconds. */
 export interface Failing {
@@ -107,7 +113,7 @@ export async function deliver(
     if (outcome.status === "gone") return { status: "gone" };
     attempts += 1;
     if (waitedMs >= parts.limits.giveUpAfterMs || attempts >= (signals.attemptsMax ?? Number.POSITIVE_INFINITY)) {
-      return { status: "failed", attempts, reason: outcome.reason };
+      return { status: "failed", attempts, reason: outcome.reason, retryAfterMs: outcome.retryAfterMs };
     }
     const waitMs = toWaitMs(parts, attempts, outcome.retryAfterMs);
     signals.onWaiting?.({ attempts, waitMs, isAsked: outcome.retryAfterMs !== undefined });

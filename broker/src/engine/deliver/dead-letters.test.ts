@@ -56,6 +56,37 @@ describe("an event whose attempts fail", () => {
     expect((await engine.broker.getEvent({ eventId: letter?.eventId ?? "", groupId: undefined })).sequence).toBe(2);
   });
 
+  it.each([{}, { concurrency: 2 }, { batchEvents: 2 }])(
+    "delays the next event, options %j, by the wait that the receiver asked for with the last attempt",
+    async (options) => {
+      await start();
+      refuseBad({ ...failed, retryAfterMs: 60_000 });
+      await engine.subscribe("#", { options: { ...skip, attemptsMax: 1, ...options } });
+      await engine.publish("a", "bad");
+      await engine.clock.settle();
+      await engine.publish("b", "1");
+      await engine.clock.advance(59_000);
+      expect(attempted()).toEqual(["bad"]);
+      await engine.clock.advance(1_000);
+      expect(attempted()).toEqual(["bad", "1"]);
+    },
+  );
+
+  it("keeps the wait that the receiver asked for with the last attempt across restarts", async () => {
+    await start();
+    refuseBad({ ...failed, retryAfterMs: 60_000 });
+    await engine.subscribe("a", { options: { ...skip, attemptsMax: 1 } });
+    await engine.publish("a", "bad");
+    await engine.clock.settle();
+    await engine.rebuild();
+    await engine.broker.start();
+    await engine.publish("a", "1");
+    await engine.clock.advance(40_000);
+    expect(attempted()).toEqual(["bad"]);
+    await engine.clock.advance(20_000);
+    expect(attempted()).toEqual(["bad", "1"]);
+  });
+
   it("keeps the number of its attempts across restarts", async () => {
     await start();
     refuseBad();

@@ -1,8 +1,7 @@
-import { toLetterReason } from "../../domain/dead-letter.ts";
 import type { Event } from "../../domain/event.ts";
 import { type EventEnd, EventWindow } from "../../domain/event-window.ts";
 import { before, type Position } from "../../domain/position.ts";
-import { nothingFailed, type SubscriptionId } from "../../domain/subscription.ts";
+import { type Failure, nothingFailed, type SubscriptionId } from "../../domain/subscription.ts";
 import { Cancellation } from "../../lib/cancellation.ts";
 import { retryAfterMsMax } from "../../lib/retry-after.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
@@ -262,28 +261,16 @@ export class DeliveryWorker {
 
   /** Skips events that failed, if the subscription asks for that and has room for dead letters. Otherwise, or if the receiver is gone, ends delivery. */
   async #onFailed(items: readonly HeldEvent[], result: DeliveryResult): Promise<boolean> {
+    if (result.status === "failed") this.#ask(result.retryAfterMs ?? 0);
     const room = result.status === "failed" ? await this.#skipped?.take(items.length) : undefined;
     if (result.status === "failed" && room === "free") {
-      this.#skip(items, result);
+      this.#skipped?.skip(items, result);
+      this.#settle(items, "skipped");
       return true;
     }
     this.#hasGivenUp ||= room !== "stopped";
     this.#stopping.abort();
     return false;
-  }
-
-  #skip(
-    items: readonly HeldEvent[],
-    { attempts, reason }: Omit<DeliveryResult & { status: "failed" }, "status">,
-  ): void {
-    const { clock, eventIds } = this.#options;
-    const rest = { subscriptionId: this.#target.id, attempts, reason: toLetterReason(reason), failedAt: clock.now() };
-    for (const held of items) {
-      const { position, topic } = held.event;
-      held.letter = { ...rest, position, topic, eventId: eventIds.of(held.event) };
-    }
-    this.#skipped?.report(items.flatMap(({ letter }) => letter ?? []));
-    this.#settle(items, "skipped");
   }
 
   async #attempt(items: readonly HeldEvent[]): Promise<DeliveryResult> {
@@ -311,7 +298,7 @@ export class DeliveryWorker {
       const letters = prefix.skipped.flatMap(({ letter }) => letter ?? []);
       const { oldest } = this.#window;
       const upTo = oldest === undefined ? prefix.upTo : before(oldest.position);
-      this.#progress.pass({ ...prefix, upTo }, letters, oldest?.failure);
+      this.#progress.pass({ ...prefix, upTo }, letters, oldest?.failure ?? this.#notFailed());
     }
     this.#ahead?.free(items.reduce((sum, { bytes }) => sum + bytes, 0));
   }
@@ -343,10 +330,25 @@ export class DeliveryWorker {
   #leftFor(held: HeldEvent): number {
     const { clock } = this.#options;
     const { retryAt } = held.failure;
-    const askedMs = Math.ceil(this.#askedUntil - clock.monotonic()); // The monotonic clock has fractions.
-    const leftMs = Math.max(0, Math.min(retryAt - clock.now(), retryAfterMsMax), askedMs);
+    const leftMs = Math.max(0, Math.min(retryAt - clock.now(), retryAfterMsMax), this.#askedMs);
     if (leftMs > 0 && this.#window.oldest === held) this.#nextAttemptAt = clock.now() + leftMs;
     return leftMs;
+  }
+
+  /** Delays every event. Several requests may be in progress at once, and each answer may ask for another wait: the longest counts. */
+  #ask(waitMs: number): void {
+    this.#askedUntil = Math.max(this.#askedUntil, this.#options.clock.monotonic() + waitMs);
+  }
+
+  /** Whole milliseconds of the wait that the receiver asked for; at most 0 if it is over. */
+  get #askedMs(): number {
+    return Math.ceil(this.#askedUntil - this.#options.clock.monotonic()); // The monotonic clock has fractions.
+  }
+
+  /** The failure of an event that no attempt has tried: it must wait too, even at another node. */
+  #notFailed(): Failure {
+    const askedMs = this.#askedMs;
+    return askedMs > 0 ? { ...nothingFailed, retryAt: this.#options.clock.now() + askedMs } : nothingFailed;
   }
 
   /** Notes the first failure, for listings, and a wait that the receiver asked for: a node that takes over must wait too. */
@@ -357,8 +359,7 @@ export class DeliveryWorker {
     const isFirst = held.failure.failingSince === 0;
     const failingSince = isFirst ? clock.now() : held.failure.failingSince;
     held.failure = { ...held.failure, failedAttempts, failingSince, retryAt: isAsked ? nextAttemptAt : 0 };
-    // Several requests may be in progress at once, and each answer may ask for another wait: the longest counts.
-    if (isAsked && this.#lanes !== undefined) this.#askedUntil = Math.max(this.#askedUntil, clock.monotonic() + waitMs);
+    if (isAsked && this.#lanes !== undefined) this.#ask(waitMs);
     if (this.#window.oldest !== held) return;
     this.#nextAttemptAt = nextAttemptAt;
     this.#progress.fail(held, { isNews: isFirst || isAsked, minGrowthMs: Number.POSITIVE_INFINITY });

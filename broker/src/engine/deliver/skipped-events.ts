@@ -1,16 +1,22 @@
-import { type DeadLetter, deadLettersMax } from "../../domain/dead-letter.ts";
+import { type DeadLetter, deadLettersMax, toLetterReason } from "../../domain/dead-letter.ts";
 import type { SubscriptionId } from "../../domain/subscription.ts";
 import type { BoundedLog } from "../../lib/bounded-log.ts";
 import type { CancelSignal } from "../../lib/cancellation.ts";
 import type { Logger } from "../../lib/logger.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { Metrics } from "../../ports/metrics.ts";
 import type { Store } from "../../ports/store.ts";
+import type { EventIds } from "../event-ids.ts";
+import type { FailedDelivery } from "./attempts.ts";
+import type { HeldEvent } from "./held-event.ts";
 import type { ProgressWriter } from "./progress-writer.ts";
 
 export interface SkippedEventsOptions {
   readonly id: SubscriptionId;
   readonly store: Pick<Store, "deadLetters">;
   readonly progressWriter: Pick<ProgressWriter, "flush">;
+  readonly clock: Pick<Clock, "now">;
+  readonly eventIds: EventIds;
   readonly logger: Logger;
   readonly metrics: Pick<Metrics, "deadLetters">;
   /** Shared by all subscriptions of a group, since one receiver that is down may cause a thousand dead letters for each. */
@@ -46,12 +52,16 @@ export class SkippedEvents {
     return taking;
   }
 
-  /** Call it when the events of `letters`, which failed together, are skipped. */
-  report(letters: readonly DeadLetter[]): void {
-    const { id: subscriptionId, metrics, skippedLog } = this.#options;
-    metrics.deadLetters("added", letters.length);
-    const [{ eventId, attempts, reason, failedAt } = {}] = letters;
-    const skipped = { subscriptionId, events: letters.length, eventId, attempts, reason, failedAt };
+  /** Makes dead letters of events that failed together. */
+  skip(items: readonly HeldEvent[], { attempts, reason }: Pick<FailedDelivery, "attempts" | "reason">): void {
+    const { id: subscriptionId, clock, eventIds, metrics, skippedLog } = this.#options;
+    const failure = { attempts, reason: toLetterReason(reason), failedAt: clock.now() };
+    for (const held of items) {
+      const { position, topic } = held.event;
+      held.letter = { subscriptionId, ...failure, position, topic, eventId: eventIds.of(held.event) };
+    }
+    metrics.deadLetters("added", items.length);
+    const skipped = { subscriptionId, events: items.length, eventId: items[0]?.letter?.eventId, ...failure };
     skippedLog.warn("events skipped: they are dead letters", skipped);
   }
 
