@@ -126,7 +126,7 @@ describe("a batch in the form interface", () => {
   it("is one JSON-RPC request with an id of its own, and a response with that id is accepted", async () => {
     const notification = toNotification({ format: "JsonRPC", options: { batchEvents: 2 } }, batch);
     const id = webhookIdOf(notification);
-    expect(id).toBe("2cf24dba-59-1124-batch-2");
+    expect(id).toMatch(/^2cf24dba-59-1124-batch-2-[\da-f]{16}$/);
     expect(JSON.parse(bodies.encode(notification).body.toString())).toMatchObject({ id, method: "onEvents" });
     await using receiver = await startReceiver((response) =>
       response.end(JSON.stringify({ jsonrpc: "2.0", id, result: 1 })),
@@ -139,6 +139,15 @@ describe("a batch in the form interface", () => {
     expect(outcome).toEqual({ status: "accepted" });
     expect(receiver.requests[0]?.headers["webhook-id"]).toBe(id);
   });
+});
+
+const idOf = (...batch: readonly NotifiedEvent[]) => webhookIdOf(toNotification({}, batch));
+
+it("the webhook-id of a batch is the same for the same events only", () => {
+  // A change of concurrency may give the first event other companions.
+  const other = notified(61, "1", []);
+  expect(idOf(json, text)).toBe(idOf(json, text));
+  expect(idOf(json, text)).not.toBe(idOf(json, other));
 });
 
 /** The traceparent header of a callback with one event, or with a batch. */

@@ -1,9 +1,13 @@
+import { createHash } from "node:crypto";
 import { type EventForm, isCloudEvent } from "../../domain/delivery-options.ts";
 import type { CallbackTarget, Notification } from "../../ports/sink.ts";
 import { CloudEventEncoder, type CloudEventOptions, type EncodedBody } from "./cloud-event-body.ts";
 import { NotificationEncoder } from "./notification-body.ts";
 
 const jsonType = { "content-type": "application/json" };
+
+/** Hexadecimal digits of a batch's digest: 64 bits. */
+const digestDigits = 16;
 
 /** Approximate bytes that one event adds to a request besides its content. */
 const envelopeBytes = 1_024;
@@ -19,9 +23,14 @@ export function isRpc({ format, options }: CallbackTarget): boolean {
   return format === "JsonRPC" && !isCloudEvent(options);
 }
 
-/** `webhook-id` of a request: the same for each attempt at the same events. */
+/**
+ * `webhook-id` of a request: the same for each attempt at the same events, and for no others. After a change of the subscription, a batch may have the same
+ * first event and length as one that the receiver has handled, but other events.
+ */
 export function webhookIdOf({ eventId, batch }: Notification): string {
-  return batch === undefined ? eventId : `${eventId}-batch-${batch.length}`;
+  if (batch === undefined) return eventId;
+  const hash = createHash("sha256").update(batch.map((one) => one.eventId).join(" "));
+  return `${eventId}-batch-${batch.length}-${hash.digest("hex").slice(0, digestDigits)}`;
 }
 
 /** Encodes notifications in the form that their subscription has. */
