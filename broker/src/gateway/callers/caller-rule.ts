@@ -40,16 +40,13 @@ export class CallerRule {
   }
 
   /** Why the request's host is refused; undefined if it is one of this broker's. */
-  findHostFault({ headers, rawHeaders, httpVersion, url = "" }: IncomingMessage): string | undefined {
+  findHostFault({ headers, url = "" }: IncomingMessage): string | undefined {
     const { host } = headers;
     if (url[0] !== "/") {
       const target = absoluteTarget.exec(url)?.[1];
       if (target !== undefined && !this.#hosts.allows(target)) return toHostFault(target);
     }
-    // HTTP/1.0 needs no Host header; no browser speaks HTTP/1.0.
-    if (host === undefined) return httpVersion === "1.1" ? "the request has no Host header" : undefined;
-    if (!this.#hosts.allows(host)) return toHostFault(host);
-    return isHostDoubled(rawHeaders) ? "the request has more than one Host header" : undefined;
+    return host === undefined || this.#hosts.allows(host) ? undefined : toHostFault(host);
   }
 
   #findPageFault({ headers, socket }: IncomingMessage): string | undefined {
@@ -88,12 +85,16 @@ function toHostFault(host: string): string {
   return `the host ${quote(host)} is not one of this broker's; ${hostsSetting} allows more names`;
 }
 
-/** Whether there are several Host headers: Node uses the first, but a proxy in front may have checked another one. */
-function isHostDoubled(rawHeaders: readonly string[]): boolean {
+/**
+ * Why the answer must be 400 (RFC 9112, section 3.2): no Host header, or several. Of several, Node uses the first, but a proxy in front may have checked
+ * another one. HTTP/1.0 needs none; no browser speaks HTTP/1.0.
+ */
+export function findHostCountFault({ rawHeaders, httpVersion }: IncomingMessage): string | undefined {
   let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index];
     if (name?.length === 4 && name.toLowerCase() === "host") count += 1;
   }
-  return count > 1;
+  if (count > 1) return "the request has more than one Host header";
+  return count === 0 && httpVersion === "1.1" ? "the request has no Host header" : undefined;
 }
