@@ -4,6 +4,8 @@ export type SqliteValue = null | number | bigint | string | Uint8Array;
 /** The members of a prepared statement that the store uses. */
 export interface NativeStatement {
   all(...parameters: readonly SqliteValue[]): unknown[];
+  /** The first row; undefined if there is none. */
+  get(...parameters: readonly SqliteValue[]): unknown;
   run(...parameters: readonly SqliteValue[]): { readonly changes: number | bigint };
   columns(): readonly unknown[];
   /** Whether integers are returned as bigints. */

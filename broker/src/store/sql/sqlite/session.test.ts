@@ -2,6 +2,7 @@ import { readFileSync, renameSync, statSync } from "node:fs";
 import { type Kysely, sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { temporaryFile } from "../../temporary-file.contract.ts";
+import { prepare } from "../prepared.ts";
 import type { Schema, SqlDatabase } from "../schema.ts";
 import { openNative } from "./native.ts";
 import { SqliteSession, statementsCachedMax } from "./session.ts";
@@ -79,6 +80,26 @@ describe("the SQLite session", () => {
     expect(prepare.mock.calls.filter(([text]) => text === "select 0").length).toBe(1);
     await session.close();
   });
+
+  it.each(["", "returning a"])(
+    "executeEach returns the rows, and reports SQLite's code if one fails: insert %s",
+    async (returning) => {
+      const native = await openNative(temporaryFile());
+      native.exec("create table t (a bigint primary key)");
+      const session = new SqliteSession(native, { description: "store", onFault: () => {}, keepsLog: () => false });
+      const insert = prepare(({ a }: { readonly a: number }) => {
+        const query = sql`insert into t values (${a}) ${sql.raw(returning)}`;
+        return { compile: () => query.compile(database.relaxed) };
+      });
+      const values = [{ a: 1 }, { a: 2 }];
+      expect(await session.executeEach(insert, values)).toEqual(returning === "" ? [] : values);
+      await expect(session.executeEach(insert, [{ a: 2 }])).rejects.toMatchObject({
+        name: "StoreError",
+        fault: "other",
+      });
+      await session.close();
+    },
+  );
 
   it("close waits for all callers that came before", async () => {
     const native = await openNative(temporaryFile());

@@ -87,8 +87,8 @@ export class SqliteSession implements DatabaseConnection {
   }
 
   /**
-   * Runs one statement for each of the values, without a promise for each: a separate query takes longer than SQLite needs for a row
-   * (measured: 9 µs against 4).
+   * Runs one statement, which returns at most one row, for each of the values. There is no promise for each: a separate query takes longer than SQLite needs
+   * for a row (measured: 9 µs against 4).
    */
   async executeEach<Values, Row>(query: Prepared<Values, Row>, values: readonly Values[]): Promise<readonly Row[]> {
     const rows: Row[] = [];
@@ -97,12 +97,12 @@ export class SqliteSession implements DatabaseConnection {
       const pause = this.#slices.pause();
       if (pause !== undefined) await pause;
       this.#wrapped(() => {
-        const { statement, hasRows } = this.#prepare(query.sql);
+        const { statement } = this.#prepare(query.sql);
         for (const one of chunk) {
           const parameters = query.parametersOf(one, bound) as readonly SqliteValue[]; // SQLite refuses any other value.
-          if (hasRows)
-            rows.push(...(statement.all(...parameters) as Row[])); // As in #run.
-          else statement.run(...parameters);
+          // `run` would return an object, which takes a third of the time of an update, and `all` throws errors without a code.
+          const row = statement.get(...parameters);
+          if (row !== undefined) rows.push(row as Row); // As in #run.
         }
       });
     }
