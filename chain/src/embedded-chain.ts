@@ -258,7 +258,7 @@ export class EmbeddedChain implements AsyncDisposable {
     this.#nextId += 1;
     return new Promise((resolve, reject) => {
       // postMessage throws if the question cannot be cloned; then nothing is pending.
-      this.#post({ ...question, id }, handedOver);
+      this.#post({ id, ...question }, handedOver);
       this.#pending.set(id, { resolve, reject });
     });
   }

@@ -143,6 +143,12 @@ export function withinWindow(undo: readonly BlockUndo[], head: Pick<IndexHead, "
   return undo.slice(Math.max(0, start - 1));
 }
 
+/** The topic after further events. Names each field: V8 writes a field slowly into an object that began as a copy of another one. */
+function withProgress(topic: Topic, { sequence, blockNumber }: Pick<Topic, "sequence" | "blockNumber">): Topic {
+  const { name, address, sender, createdTimestamp, closed } = topic;
+  return { name, address, sender, createdTimestamp, sequence, blockNumber, closed };
+}
+
 /** Restores a topic from its image. */
 export function withImage(record: TopicRecord, image: TopicImage): TopicRecord {
   const { sequence, blockNumber, closed, eventCount } = image;
@@ -261,7 +267,8 @@ class PlanUnderWay {
       this.#batches.push({ batch: span.batch, ordinal: record.ordinal, eventsBefore: record.eventCount });
     }
     const eventCount = span.batch === undefined ? record.eventCount : record.eventCount + span.count;
-    this.#set({ ...record, eventCount, topic: { ...record.topic, sequence, blockNumber } });
+    const { topic, digest, ordinal } = record;
+    this.#set({ topic: withProgress(topic, { sequence, blockNumber }), digest, ordinal, eventCount });
   }
 
   #find(name: TopicName): TopicRecord | undefined {

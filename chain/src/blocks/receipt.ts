@@ -19,5 +19,12 @@ export function encodeReceipt(
   type: Transaction["type"],
   bloom = createBloom(receipt.logs),
 ): Uint8Array {
-  return eth.encodeReceipt({ ...receipt, type, bloom, outcome: receipt.isSuccess ? Uint8Array.of(1) : eth.emptyBytes });
+  const { isSuccess, cumulativeGasUsed, logs } = receipt;
+  return eth.encodeReceipt({
+    type,
+    outcome: isSuccess ? Uint8Array.of(1) : eth.emptyBytes,
+    cumulativeGasUsed,
+    bloom,
+    logs,
+  });
 }

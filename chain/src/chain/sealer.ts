@@ -58,7 +58,7 @@ export class Sealer {
     const changes = this.#state.changes();
     const { root, nodes, overwritten } = sealState(request.view, changes);
     const { receipts, ...summary } = summarize(executed);
-    const header: Header = { ...context, ...summary, parentHash: parent.hash, stateRoot: root };
+    const header: Header = { parentHash: parent.hash, stateRoot: root, ...context, ...summary };
     const block: Block = { header, hash: keccak256(encodeHeader(header)), executed };
     return { block, receipts, root, nodes, overwritten, storage: changes.storage, codes: changes.codes, dropped };
   }
@@ -103,7 +103,8 @@ export class Sealer {
       return undefined;
     }
     const gasPrice = effectiveGasPrice(transaction, evmBlock.header.baseFeePerGas);
-    return this.#executor.execute({ ...transaction, from: transaction.sender, gasPrice }, evmBlock);
+    const { sender: from, to, gasLimit, value, data, accessList, intrinsicGas } = transaction;
+    return this.#executor.execute({ from, to, gasLimit, gasPrice, value, data, accessList, intrinsicGas }, evmBlock);
   }
 }
 

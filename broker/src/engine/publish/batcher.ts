@@ -363,7 +363,8 @@ export class Batcher {
     using deadline = new Deadline(clock, limits.transactionTimeoutMs);
     const outgoing = batches.map((batch) => batch.toOutgoing());
     const mayStart = mayAllStart(batches.flatMap((batch) => batch.claims));
-    const outcomes = await ledger.append(outgoing, deadline.signal, { ...options, mayStart });
+    const { isAtomic, onAccepted } = options;
+    const outcomes = await ledger.append(outgoing, deadline.signal, { mayStart, isAtomic, onAccepted });
     const places = placesOf(outgoing, outcomes);
     const blockNumber = places.at(-1)?.block.number ?? -1;
     if (!(await progress.waitFor(blockNumber, deadline.signal))) throw notIndexed(blockNumber);

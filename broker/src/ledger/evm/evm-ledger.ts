@@ -196,7 +196,7 @@ export class EvmLedger implements Ledger {
     const { room, verifier, gas } = this.#base;
     const { request, encoded } = toPublish(batches, { isAtomic, verifier, gas });
     const included = await transactions
-      .publish({ ...request, mayStart, onAccepted }, signal)
+      .publish({ mayStart, onAccepted, ...request }, signal)
       .catch((error: unknown) => {
         if (isFeeCapped(error)) room.onFeeCapped(request.gas, priceOf(fees.current()));
         throw error;

@@ -242,7 +242,7 @@ export class BlockTracker {
     if (this.#final <= this.tail) return;
     // After a failure the head's block may be gone, so the reader asks for the header again.
     const header = isRetry ? undefined : final?.header;
-    const round = await this.#read(this.#tail, { ...this.#reading, to: this.#final, header });
+    const round = await this.#read(this.#tail, { to: this.#final, header, ...this.#reading });
     if (round === "gone") await this.#rollBack();
     else this.#take(round);
   }

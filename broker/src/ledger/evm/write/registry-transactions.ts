@@ -23,7 +23,7 @@ export class RegistryTransactions {
     const { registry, sender, room } = this.#options;
     if (request.gas > room.blockGas) return undefined;
     try {
-      return await sender.send({ ...request, to: registry }, signal);
+      return await sender.send({ to: registry, ...request }, signal);
     } catch (error) {
       if (error instanceof TransactionTooLarge) return undefined;
       throw error;

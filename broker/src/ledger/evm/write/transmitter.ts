@@ -55,7 +55,7 @@ export class Transmitter {
     const { to, data, gas } = request;
     if (nonce === undefined) throw new Error("a transaction is signed with a nonce");
     const signed = signTransaction({ chainId, nonce, fees, gas, to, data }, signer);
-    const variant = { ...signed, fees, signedAt: clock.monotonic(), signedAtBlock: head() };
+    const variant = { fees, signedAt: clock.monotonic(), signedAtBlock: head(), ...signed };
     dispatch(pending, { kind: "signed", variant, isRecorded: journal === undefined });
     inFlight.add(pending);
     if (journal !== undefined) return this.#record(pending, journal);
