@@ -32,8 +32,8 @@ export interface Restart {
 }
 
 /**
- * Performs every rollback: stops all readers of a group, writes their progress, rolls back the store, and restarts the readers from their rows. An
- * attempt in progress is aborted, so each reader repeats at most one delivered event that the rollback does not remove.
+ * Performs every rollback: stops all readers of a group, writes their progress, rolls back the store, and restarts the readers from their rows. Attempts
+ * in progress are aborted. A callback subscription repeats the events after its cursor that its receiver has accepted: at most one with the default delivery.
  */
 export class Restarter {
   readonly #options: RestarterOptions;
