@@ -17,6 +17,7 @@ const url = "http://receiver/";
 const page = { after: undefined, limit: 2_000 };
 const skip = { onFailure: "skip", attemptsMax: 3 } as const;
 const failed: AttemptOutcome = { status: "failed", reason: "answered 500" };
+const accepted: AttemptOutcome = { status: "accepted" };
 
 async function start(options: TestEngineOptions = {}): Promise<TestEngine> {
   engine = await TestEngine.start(options);
@@ -72,20 +73,32 @@ describe("an event whose attempts fail", () => {
     },
   );
 
-  it("keeps the wait that the receiver asked for with the last attempt across restarts", async () => {
-    await start();
-    refuseBad({ ...failed, retryAfterMs: 60_000 });
-    await engine.subscribe("a", { options: { ...skip, attemptsMax: 1 } });
-    await engine.publish("a", "bad");
-    await engine.clock.settle();
-    await engine.rebuild();
-    await engine.broker.start();
-    await engine.publish("a", "1");
-    await engine.clock.advance(40_000);
-    expect(attempted()).toEqual(["bad"]);
-    await engine.clock.advance(20_000);
-    expect(attempted()).toEqual(["bad", "1"]);
-  });
+  it.each([{}, { concurrency: 2 }, { batchEvents: 2 }])(
+    "keeps this wait across a restart, options %j, for all events, also those that the broker had read before the attempt ended",
+    async (options) => {
+      await start();
+      const { promise: outcome, resolve: answer } = createDeferred<AttemptOutcome>();
+      engine.sink.receive(url, (notification) => (textsOf(notification).some(isBad) ? outcome : accepted));
+      await engine.subscribe("#", { options: { ...skip, attemptsMax: 1, ...options } });
+      await engine.publish("a", "bad");
+      await engine.clock.settle();
+      await engine.publish("a", "1");
+      await engine.publish("b", "2");
+      await engine.clock.settle();
+      const retryAt = engine.clock.now() + 60_000;
+      answer({ ...failed, retryAfterMs: 60_000 });
+      await engine.clock.advance(1_000);
+      const before = attempted();
+      // It is stored while the worker runs, so it also survives a kill.
+      expect(await engine.store.listSubscriptions()).toMatchObject([{ retryAt }]);
+      await engine.rebuild();
+      await engine.broker.start();
+      await engine.clock.advance(50_000);
+      expect(attempted()).toEqual(before);
+      await engine.clock.advance(9_000);
+      expect(attempted().slice(before.length)).toEqual(["1", "2"]);
+    },
+  );
 
   it("keeps the number of its attempts across restarts", async () => {
     await start();

@@ -4,6 +4,7 @@ import type { EndedPrefix } from "../../domain/event-window.ts";
 import { before, type Position } from "../../domain/position.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Progress } from "../../ports/store.ts";
+import { AskedWait } from "./asked-wait.ts";
 import type { ProgressWriter } from "./progress-writer.ts";
 
 /** The failure in a progress. */
@@ -12,7 +13,7 @@ export function failureOf({ failedAttempts, failedMs, failingSince, retryAt }: F
 }
 
 export interface DeliveryProgressOptions {
-  readonly clock: Pick<Clock, "now">;
+  readonly clock: Pick<Clock, "now" | "monotonic">;
   readonly progressWriter: Pick<ProgressWriter, "note">;
 }
 
@@ -29,6 +30,7 @@ interface FailOptions {
 /** The progress of one subscription, ahead of the store. Decides which changes are worth a write. */
 export class DeliveryProgress {
   readonly #options: DeliveryProgressOptions;
+  readonly #asked: AskedWait;
   #current: Progress;
   /** `failedMs` in the last progress that was given to the writer. */
   #savedFailedMs: number;
@@ -40,10 +42,16 @@ export class DeliveryProgress {
     const { id, epoch, cursor, notifiedCount, notifiedAt } = subscription;
     this.#current = { id, epoch, cursor, notifiedCount, notifiedAt, ...failureOf(subscription) };
     this.#savedFailedMs = subscription.failedMs;
+    this.#asked = new AskedWait(options.clock, subscription.retryAt);
   }
 
   get current(): Progress {
     return this.#current;
+  }
+
+  /** Whole milliseconds that are left of the wait that the receiver asked for; at most 0 if it is over. */
+  get askedMs(): number {
+    return this.#asked.leftMs;
   }
 
   get unsaved(): readonly DeadLetter[] {
@@ -72,7 +80,7 @@ export class DeliveryProgress {
       cursor,
       notifiedCount: notifiedCount + accepted,
       notifiedAt: accepted > 0 ? this.#options.clock.now() : notifiedAt,
-      ...failureOf(failure),
+      ...this.#asked.addTo(failureOf(failure)),
     };
     this.#savedFailedMs = failure.failedMs;
     this.#note();
@@ -83,12 +91,19 @@ export class DeliveryProgress {
    * by `minGrowthMs` since the last note.
    */
   fail({ position, failure }: Failed, { isNews, minGrowthMs }: FailOptions): void {
-    this.#current = { ...this.#current, cursor: before(position), ...failure };
+    this.#current = { ...this.#current, cursor: before(position), ...this.#asked.addTo(failure) };
     if (isNews || failure.failedMs - this.#savedFailedMs >= minGrowthMs) this.#noteFailure();
+  }
+
+  /** Delays every event, as the receiver asks. Notes this wait with the failure of the next event, even if another event got the answer. */
+  ask(waitMs: number, next: Failed | undefined): void {
+    this.#asked.ask(waitMs);
+    if (next !== undefined) this.fail(next, { isNews: true, minGrowthMs: 0 });
   }
 
   /** Ends the wait that the receiver asked for. The store learns it with the next failure that is noted. */
   endWait(): void {
+    this.#asked.end();
     this.#current = { ...this.#current, retryAt: 0 };
   }
 

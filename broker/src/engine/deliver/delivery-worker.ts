@@ -1,7 +1,7 @@
 import type { Event } from "../../domain/event.ts";
 import { type EventEnd, EventWindow } from "../../domain/event-window.ts";
 import { before, type Position } from "../../domain/position.ts";
-import { type Failure, nothingFailed, type SubscriptionId } from "../../domain/subscription.ts";
+import { nothingFailed, type SubscriptionId } from "../../domain/subscription.ts";
 import { Cancellation } from "../../lib/cancellation.ts";
 import { retryAfterMsMax } from "../../lib/retry-after.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
@@ -14,6 +14,7 @@ import {
   type DeliveryResult,
   type DeliverySignals,
   deliver,
+  type FailedDelivery,
   type Failing,
   pauseAfter,
   type Wait,
@@ -29,7 +30,7 @@ import type { ProgressWriter } from "./progress-writer.ts";
 import { reportUnread, type UnreadReports } from "./report-unread.ts";
 import { requestBytesOf } from "./request-bytes.ts";
 import { EventsAhead, type SharedEventsAhead } from "./events-ahead.ts";
-import { SkippedEvents, type SkippedEventsOptions } from "./skipped-events.ts";
+import { type Room, SkippedEvents, type SkippedEventsOptions } from "./skipped-events.ts";
 import { toNotification, toTarget } from "./to-notification.ts";
 
 /** Options of all workers of a group, in one object: there may be tens of thousands of workers. */
@@ -80,8 +81,6 @@ export class DeliveryWorker {
   #running: Promise<void> = Promise.resolve();
   /** When the next attempt is due; undefined unless the worker waits for it. */
   #nextAttemptAt: number | undefined;
-  /** Until when the receiver wants no attempt for any event, in milliseconds of the monotonic clock. */
-  #askedUntil = 0;
   /** Without lanes, the worker waits for this turn before it takes an event. It gives the turn up when the first attempt has ended, or waits for the store. */
   readonly #turn = new AttemptTurn();
   #hasGivenUp = false;
@@ -135,7 +134,7 @@ export class DeliveryWorker {
   retryNow(): boolean {
     if (this.#stopping.aborted) return false;
     const retrying = this.#retrying;
-    [this.#retrying, this.#askedUntil] = [undefined, 0];
+    this.#retrying = undefined;
     this.#progress.endWait();
     retrying?.abort();
     return true;
@@ -261,16 +260,22 @@ export class DeliveryWorker {
 
   /** Skips events that failed, if the subscription asks for that and has room for dead letters. Otherwise, or if the receiver is gone, ends delivery. */
   async #onFailed(items: readonly HeldEvent[], result: DeliveryResult): Promise<boolean> {
-    if (result.status === "failed") this.#ask(result.retryAfterMs ?? 0);
-    const room = result.status === "failed" ? await this.#skipped?.take(items.length) : undefined;
-    if (result.status === "failed" && room === "free") {
-      this.#skipped?.skip(items, result);
-      this.#settle(items, "skipped");
-      return true;
-    }
+    const room = result.status === "failed" ? await this.#skip(items, result) : undefined;
+    if (room === "free") return true;
     this.#hasGivenUp ||= room !== "stopped";
     this.#stopping.abort();
     return false;
+  }
+
+  /** Skips events that failed if there is room for them. Returns what {@link SkippedEvents.take} found; undefined if the subscription skips none. */
+  async #skip(items: readonly HeldEvent[], failed: FailedDelivery): Promise<Room | undefined> {
+    if (this.#skipped === undefined) return undefined;
+    if (failed.retryAfterMs !== undefined) this.#progress.ask(failed.retryAfterMs, this.#window.oldest);
+    const room = await this.#skipped.take(items.length);
+    if (room !== "free") return room;
+    this.#skipped.skip(items, failed);
+    this.#settle(items, "skipped");
+    return room;
   }
 
   async #attempt(items: readonly HeldEvent[]): Promise<DeliveryResult> {
@@ -298,7 +303,7 @@ export class DeliveryWorker {
       const letters = prefix.skipped.flatMap(({ letter }) => letter ?? []);
       const { oldest } = this.#window;
       const upTo = oldest === undefined ? prefix.upTo : before(oldest.position);
-      this.#progress.pass({ ...prefix, upTo }, letters, oldest?.failure ?? this.#notFailed());
+      this.#progress.pass({ ...prefix, upTo }, letters, oldest?.failure);
     }
     this.#ahead?.free(items.reduce((sum, { bytes }) => sum + bytes, 0));
   }
@@ -330,25 +335,9 @@ export class DeliveryWorker {
   #leftFor(held: HeldEvent): number {
     const { clock } = this.#options;
     const { retryAt } = held.failure;
-    const leftMs = Math.max(0, Math.min(retryAt - clock.now(), retryAfterMsMax), this.#askedMs);
+    const leftMs = Math.max(0, Math.min(retryAt - clock.now(), retryAfterMsMax), this.#progress.askedMs);
     if (leftMs > 0 && this.#window.oldest === held) this.#nextAttemptAt = clock.now() + leftMs;
     return leftMs;
-  }
-
-  /** Delays every event. Several requests may be in progress at once, and each answer may ask for another wait: the longest counts. */
-  #ask(waitMs: number): void {
-    this.#askedUntil = Math.max(this.#askedUntil, this.#options.clock.monotonic() + waitMs);
-  }
-
-  /** Whole milliseconds of the wait that the receiver asked for; at most 0 if it is over. */
-  get #askedMs(): number {
-    return Math.ceil(this.#askedUntil - this.#options.clock.monotonic()); // The monotonic clock has fractions.
-  }
-
-  /** The failure of an event that no attempt has tried: it must wait too, even at another node. */
-  #notFailed(): Failure {
-    const askedMs = this.#askedMs;
-    return askedMs > 0 ? { ...nothingFailed, retryAt: this.#options.clock.now() + askedMs } : nothingFailed;
   }
 
   /** Notes the first failure, for listings, and a wait that the receiver asked for: a node that takes over must wait too. */
@@ -359,7 +348,7 @@ export class DeliveryWorker {
     const isFirst = held.failure.failingSince === 0;
     const failingSince = isFirst ? clock.now() : held.failure.failingSince;
     held.failure = { ...held.failure, failedAttempts, failingSince, retryAt: isAsked ? nextAttemptAt : 0 };
-    if (isAsked && this.#lanes !== undefined) this.#ask(waitMs);
+    if (isAsked && this.#lanes !== undefined) this.#progress.ask(waitMs, this.#window.oldest);
     if (this.#window.oldest !== held) return;
     this.#nextAttemptAt = nextAttemptAt;
     this.#progress.fail(held, { isNews: isFirst || isAsked, minGrowthMs: Number.POSITIVE_INFINITY });

@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createDeferred } from "../../lib/deferred.ts";
+import type { AttemptOutcome } from "../../ports/sink.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { publish } from "../testing/publish.ts";
 import { TestEngine } from "../testing/test-engine.ts";
@@ -78,6 +80,20 @@ describe("concurrency", () => {
     isBusy = false;
     await engine.clock.advance(2_000);
     expect(engine.sink.attempts.map(({ event }) => event.topic).toSorted()).toEqual(["a", "a", "b"]);
+  });
+
+  it("a wait that the receiver asks for survives a kill, even if it is not the oldest event that got the answer", async () => {
+    const { promise: ofA, resolve: answerA } = createDeferred<AttemptOutcome>();
+    engine.sink.receive(url, async ({ event }) =>
+      event.topic === "a" ? ofA : { status: "failed", reason: "429", retryAfterMs: 60_000 },
+    );
+    await engine.subscribe("#", { options: { concurrency: 2 } });
+    for (const topic of ["a", "b"]) await engine.publish(topic, "1");
+    await engine.clock.settle();
+    const retryAt = engine.clock.now() + 60_000;
+    await engine.clock.advance(1_000);
+    expect(await engine.store.listSubscriptions()).toMatchObject([{ failedAttempts: 0, retryAt }]);
+    answerA({ status: "accepted" });
   });
 
   it("a wait that the receiver asks for delays a topic that already waits for a shorter time", async () => {
