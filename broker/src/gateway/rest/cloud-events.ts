@@ -95,11 +95,15 @@ function splitBatch(body: Buffer, reader: RestReader, prefix: string) {
 function readBinary({ raw }: FastifyRequest, body: Buffer, prefix: string): PublishedCloudEvent {
   const attributes = new Map<string, string>();
   for (const [name, [value = "", ...others] = []] of Object.entries(raw.headersDistinct)) {
-    if (!name.startsWith(headerPrefix)) continue;
+    if (name !== "content-type" && !name.startsWith(headerPrefix)) continue;
     if (others.length > 0) throw parameterError(`not a CloudEvent: the header ${quote(name)} is given more than once`);
-    attributes.set(name.slice(headerPrefix.length), decodeHeader(value));
+    if (name.startsWith(headerPrefix)) attributes.set(name.slice(headerPrefix.length), decodeHeader(value));
   }
-  const type = raw.headers["content-type"];
+  const declared = attributes.get("datacontenttype");
+  const type = raw.headers["content-type"] ?? declared;
+  if (declared !== undefined && declared !== type) {
+    throw parameterError('not a CloudEvent: the headers "content-type" and "ce-datacontenttype" differ');
+  }
   if (type !== undefined) attributes.set("datacontenttype", type);
   return readBinaryCloudEvent(attributes, body, prefix);
 }
