@@ -44,7 +44,7 @@ export const callbackHeadersSchema = z.object({
   "webhook-id": z
     .string()
     .describe(
-      "The eventId; for a batch, its first eventId, `-batch-` and the number of events. A repeat has the same value.",
+      "The eventId; for a batch, its first eventId, `-batch-`, the number of events, `-` and a digest of the eventIds. A repeat has the same value.",
     ),
   "webhook-timestamp": z
     .string()
