@@ -62,7 +62,7 @@ const ownKeys: ReadonlySet<string> = new Set([formatKey, ...Object.values(cloudE
 const timeEnd = Date.UTC(10_000, 0, 1);
 const octets = "application/octet-stream";
 const jsonMediaType = "application/json";
-/** Spaces only: a binary CloudEvent has the type in a header, which may contain no other white space. */
+/** Of white space, only spaces: an attribute may contain no control character, such as a tab. */
 const mediaType = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?: *;[\x20-\x7e]*)?$/;
 const jsonType = /^(?:application\/json|[\w.+-]+\/[\w.+-]+\+json)(?:\s*;|$)/i;
 const textType = /^text\//i;
