@@ -173,7 +173,7 @@ test.each([
   ["/tail?topic=a&filter=nonsense", 400, "is not a content filter: expected $"],
   ["/tail?topic=a&filter=", 400, "is not a content filter: expected $"],
   ["/tail?topic=a&filter=%20", 400, "is not a content filter: expected $"],
-  ["/tail?topic=a&filter=$.a==%22caf%E9%22", 400, "the query has a malformed escape or is not valid UTF-8"],
+  ["/tail?topic=a&filter=$.a==%22caf%E9%22", 400, 'the parameter "filter" has a malformed escape'],
 ])("answers %s with %i", async (target, status, reason) => {
   const tailed = new Tailed();
   await using server = await serve({ tail: tailed.tail }, { tail: tailed.options() });

@@ -57,10 +57,13 @@ export function readTailRequest({ url = "", headers }: Pick<IncomingMessage, "ur
 
 /** `URLSearchParams` reads a malformed escape as other text: the tail would silently leave out the events that the client asked for. */
 function parseQuery(query: string): URLSearchParams {
-  try {
-    decodeURIComponent(query);
-  } catch (cause) {
-    throw parameterError("the query has a malformed escape or is not valid UTF-8", cause);
+  for (const pair of query.split("&")) {
+    try {
+      decodeURIComponent(pair);
+    } catch (cause) {
+      const [name = ""] = pair.split("=", 1);
+      throw parameterError(`the parameter ${quote(name)} has a malformed escape or is not valid UTF-8`, cause);
+    }
   }
   return new URLSearchParams(query);
 }
