@@ -75,16 +75,6 @@ export function isOfPage({ headers }: Pick<IncomingMessage, "headers">): boolean
   return headers["sec-fetch-site"] !== undefined || headers.origin !== undefined;
 }
 
-/** Why the broker refuses a callback: a subscription whose url is a publish call would send events in a loop, to its own broker or between two brokers. */
-function findLoop({ headers }: IncomingMessage): string | undefined {
-  const isCallback = headers["user-agent"]?.startsWith(callbackAgent) === true;
-  return isCallback ? "callbacks of a broker may not call a broker" : undefined;
-}
-
-function toHostFault(host: string): string {
-  return `the host ${quote(host)} is not one of this broker's; ${hostsSetting} allows more names`;
-}
-
 /**
  * Why the answer must be 400 (RFC 9112, section 3.2): no Host header, or several. Of several, Node uses the first, but a proxy in front may have checked
  * another one. HTTP/1.0 needs none; no browser speaks HTTP/1.0.
@@ -97,4 +87,14 @@ export function findHostCountFault({ rawHeaders, httpVersion }: IncomingMessage)
   }
   if (count > 1) return "the request has more than one Host header";
   return count === 0 && httpVersion === "1.1" ? "the request has no Host header" : undefined;
+}
+
+/** Why the broker refuses a callback: a subscription whose url is a publish call would send events in a loop, to its own broker or between two brokers. */
+function findLoop({ headers }: IncomingMessage): string | undefined {
+  const isCallback = headers["user-agent"]?.startsWith(callbackAgent) === true;
+  return isCallback ? "callbacks of a broker may not call a broker" : undefined;
+}
+
+function toHostFault(host: string): string {
+  return `the host ${quote(host)} is not one of this broker's; ${hostsSetting} allows more names`;
 }
