@@ -44,7 +44,7 @@ export function toOpenApi(options: DocumentOptions) {
       title: "Stele",
       version: options.version,
       description:
-        "Event broker: topics, publishing and subscriptions. Every operation under /rest answers with HTTP status 200; a failure is a BrokerException. Only a publish of CloudEvents, see docs/rest.md, gets the status of its outcome. A caller that is not allowed to call, such as a foreign web page, gets 403 with error 100703.",
+        "Event broker: topics, publishing and subscriptions. Every operation under /rest answers with HTTP status 200; a failure is a BrokerException. Only a publish of CloudEvents, see docs/rest.md, gets the status of its outcome. A caller that is not allowed to call, such as a foreign web page, gets 403 with error 100703, and a request with a wrong number of Host headers gets 400 with error 200001.",
     },
     servers: [{ url: options.basePath === "" ? "/" : options.basePath }],
     paths: {
