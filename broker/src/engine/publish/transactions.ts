@@ -1,6 +1,7 @@
 import { BrokerError, encodedBytes } from "@stele/wire";
 import type { EventPayload } from "../../domain/event.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
+import { groupBy } from "../../lib/group-by.ts";
 import type { OnTransactionSettled, PublishOutcome, PublishResult, TransactionOutcome } from "../broker.ts";
 import type { Batcher } from "./batcher.ts";
 import type { OnFound, OpenTopic, OpenTopics } from "./open-topics.ts";
@@ -35,11 +36,11 @@ export class Transactions {
    */
   submit(events: readonly TransactionEvent[], onSettled: OnTransactionSettled): void {
     const submitted = { events, onSettled };
-    const names = new Set(events.map(({ name }) => name));
+    const byTopic = groupBy(events, ({ name }) => name);
     const found = new Map<TopicName, OpenTopic>();
     let refusal: BrokerError | undefined;
-    let unread = names.size;
-    for (const name of names) {
+    let unread = byTopic.size;
+    for (const [name, own] of byTopic) {
       const onFound: OnFound = (topic) => {
         unread -= 1;
         if (topic instanceof BrokerError) refusal ??= topic;
@@ -48,7 +49,7 @@ export class Transactions {
         if (refusal === undefined) this.#add(submitted, found);
         else onSettled({ status: "REFUSED", error: refusal });
       };
-      this.#options.topics.read(name, { bytes: bytesOf(submitted, name), onFound });
+      this.#options.topics.read(name, { bytes: bytesOf(own), onFound });
     }
   }
 
@@ -74,10 +75,9 @@ export class Transactions {
   }
 }
 
-/** Bytes that the topic's events take in a batch. */
-function bytesOf({ events }: Submitted, topic: TopicName): number {
-  const own = events.filter(({ name }) => name === topic);
-  return own.reduce((sum, { payload }) => sum + encodedBytes(payload), 0);
+/** Bytes that the events take in a batch. */
+function bytesOf(events: readonly TransactionEvent[]): number {
+  return events.reduce((sum, { payload }) => sum + encodedBytes(payload), 0);
 }
 
 /** The chain commits all events or none, so a refusal of one event is the outcome of all. */
