@@ -1,5 +1,6 @@
 import { expect, it, vi } from "vitest";
 import { silentLogger } from "../../../lib/logger.ts";
+import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
 import { answerBytesMax } from "./answer.ts";
 import { EndpointSet } from "./endpoint-set.ts";
 import { Rpc } from "./rpc.ts";
@@ -99,6 +100,23 @@ it("leaves an endpoint that refuses all requests, and returns to it once it answ
   expect(await set.request({ method: "eth_sendRawTransaction" })).toBe("eth_sendRawTransaction");
   first.answer = undefined;
   await untilAnsweredBy(first, set);
+  await set.close();
+});
+
+it("does not doubt an endpoint that refuses only the health check", async () => {
+  await using node = await FakeNode.start();
+  const clock = new VirtualClock();
+  const set = new EndpointSet({ addresses: [node.url("ws")], clock, logger: silentLogger });
+  await set.request({ method: "eth_any" });
+  const error = { code: -32603, message: "Internal error" };
+  node.answer = ({ id, method }) =>
+    method === "eth_blockNumber" ? { id, error } : { id, result: node.chain.answer(method) };
+  for (let checks = 1; checks <= 3; checks += 1) {
+    await clock.advance(5000);
+    // The answers come in order, so the first of these requests ends after the check.
+    for (let requests = 0; requests < 3; requests += 1) await set.request({ method: "eth_any" });
+  }
+  expect([node.count("eth_blockNumber"), node.count("eth_chainId")]).toEqual([3, 1]);
   await set.close();
 });
 

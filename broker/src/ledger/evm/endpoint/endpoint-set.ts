@@ -339,11 +339,13 @@ export class EndpointSet implements EvmProvider {
   }
 
   async #lookAt(endpoint: Endpoint): Promise<void> {
+    const { hasAnswered } = endpoint;
+    endpoint.hasAnswered = false;
     try {
       await this.#readHead(endpoint);
     } catch (error) {
       // It may refuse all requests, for example because its key is disabled. Then the check of its chain fails too, and it counts as down.
-      if (error instanceof RpcAnswerError) endpoint.doubt();
+      if (error instanceof RpcAnswerError && !hasAnswered) endpoint.doubt();
       this.#options.logger.debug("chain endpoint not checked", { endpoint: endpoint.name, error });
     }
     if (endpoint === this.#current) void this.#subscription.refresh();

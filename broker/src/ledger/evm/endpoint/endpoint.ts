@@ -18,6 +18,8 @@ export class Endpoint {
   readonly connection: Connection;
   /** Number of the endpoint's newest known block. */
   head: number | undefined;
+  /** Whether the endpoint has answered a request since the newest health check began; an error is no answer. */
+  hasAnswered = false;
   /** Number of events after which the endpoint may serve another chain. */
   #doubts = 0;
   /** Value of `#doubts` at the start of the newest check that found the expected chain. */
@@ -92,6 +94,7 @@ export class Endpoint {
   }
 
   onAnswer(method: string): void {
+    this.hasAnswered = true;
     this.#late.delete(method);
     // This answers a request from before the pause, which still holds.
     if (this.#isPaused) return;
