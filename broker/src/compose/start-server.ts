@@ -271,7 +271,10 @@ export async function startEngine(
   };
 }
 
-/** Whether the group is on the embedded chain. If all groups are, a failed start removes its new files: no client has seen their data. */
+/**
+ * Whether the group is on the embedded chain. If all groups are, a failed start removes its new files, unless it has changed a known database: no client has
+ * seen their data.
+ */
 function isEmbedded({ endpoints }: GroupConfig): boolean {
   return endpoints === "embedded";
 }

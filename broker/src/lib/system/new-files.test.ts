@@ -39,7 +39,7 @@ test("removes new files, and the new log of a database that was not changed", ()
   expect(readdirSync(folder)).toEqual(["store.sqlite"]);
 });
 
-test("removes nothing once SQLite has copied a part of the new log into a known database", () => {
+test("removes nothing once SQLite has copied the new log into a known database", () => {
   database.exec("insert into t values (1); pragma wal_checkpoint(passive); insert into t values (2)");
   newFiles.remove();
   expect(readdirSync(folder)).toEqual(expect.arrayContaining(["chain.sqlite", "chain.sqlite-wal", "signer.key"]));
