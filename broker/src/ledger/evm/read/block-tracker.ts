@@ -18,7 +18,7 @@ import { StalledReading } from "./stalled-reading.ts";
 
 /** Consecutive polls that must show a shorter fork before we accept it; one poll may hit a lagging chain node. */
 const shorterPollsMax = 8;
-/** Pause before a head is taken again to learn whether it is final now, in milliseconds. Longer than the time between two blocks of most chains. */
+/** Pause before the tracker asks again which block is final while no newer head arrives, in milliseconds. Longer than a block takes on most chains. */
 const finalAgainMs = 15_000;
 const retryLimits = { delayMsMin: 50, delayMsMax: 5000 };
 
@@ -35,7 +35,10 @@ export interface BlockTrackerOptions {
 }
 
 export interface TrackerListener {
-  /** Called with every round of new blocks, once, ascending, without a gap. */
+  /**
+   * Called with every round of new blocks, once, ascending, without a gap. Not called for blocks up to the one after which the tracker begins: the sender
+   * finds its transactions in them when it next looks them up.
+   */
   readonly onRound: (round: Round) => void;
   /**
    * Called when blocks after `blockNumber` are no longer on the chain. New rounds continue after this block. The number is -1 if
@@ -77,7 +80,7 @@ export class BlockTracker {
   /** Starts after the current final block, or after the first one if there is none yet; followers read earlier ones themselves. @throws RpcFailure. */
   async start(head: Header): Promise<void> {
     this.#head = head;
-    this.#begin(await this.#options.finality.findBlock(head));
+    this.#begin(await this.#options.finality.findFinal(head));
     this.#running = this.#run();
   }
 
@@ -233,7 +236,7 @@ export class BlockTracker {
     const head = this.#pendingHead;
     this.#pendingHead = undefined;
     if (this.#tail === undefined && head !== undefined) {
-      this.#begin(await this.#options.finality.findBlock(head));
+      this.#begin(await this.#options.finality.findFinal(head));
       this.#changed.wake();
       return;
     }
@@ -285,7 +288,7 @@ export class BlockTracker {
       throw new RpcFailure("refused", `block ${above?.number} is on the chain again`, { cause: above });
     if (ancestor === undefined) await this.#checkChain();
     logger.info("reorg removed blocks that were read", { from: this.tail, to: ancestor?.number });
-    const after = ancestor ?? (await finality.findBlock(await rpc.header("latest")));
+    const after = ancestor ?? (await finality.findFinal(await rpc.header("latest")));
     if (ancestor === undefined) this.#recent.cutBack(-1); // No block that was read is on the chain.
     this.#begin(after);
     this.#shorterPolls = 0;

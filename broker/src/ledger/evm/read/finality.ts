@@ -30,7 +30,7 @@ export class FinalityPolicy {
   }
 
   /** As {@link finalAt}, but always with number and hash; undefined if no block is final yet. @throws RpcFailure. */
-  async findBlock(latest: Header): Promise<BlockRef | undefined> {
+  async findFinal(latest: Header): Promise<BlockRef | undefined> {
     const { number, header } = await this.finalAt(latest);
     return number < 0 ? undefined : (header ?? this.#rpc.header(number));
   }
