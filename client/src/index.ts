@@ -11,7 +11,7 @@ export {
 export type { Open } from "./lib/open.ts";
 export type { CallOptions, SteleOptions } from "./options.ts";
 export type { Content, Publication, Published, PublishOptions, PublishOutcome } from "./publish.ts";
-export type { GroupReadiness, Readiness } from "./readiness.ts";
+export type { GroupReadiness, NodeReadiness, Readiness } from "./readiness.ts";
 export type { Rights } from "./rights.ts";
 export { type ListOptions, Stele } from "./stele.ts";
 export { SteleError, type SteleErrorOptions } from "./stele-error.ts";

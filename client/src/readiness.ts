@@ -5,8 +5,18 @@ import type { CallOptions } from "./options.ts";
 export interface Readiness {
   /** `ready`, `partly ready`, `not ready` or `closing`. */
   readonly status: string;
+  /** Absent for a single node. */
+  readonly node?: NodeReadiness;
   readonly groups?: readonly GroupReadiness[];
   readonly listeners?: readonly { readonly name: string; readonly address: string }[];
+}
+
+export interface NodeReadiness {
+  /** Where clients reach this node, host:port. */
+  readonly address: string;
+  readonly isMember: boolean;
+  /** Why this node is not a member of its cluster. */
+  readonly reason?: string;
 }
 
 export interface GroupReadiness {

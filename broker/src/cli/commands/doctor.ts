@@ -103,11 +103,11 @@ interface ExaminedGroups {
 
 async function examineGroups(stele: Stele, signal: AbortSignal): Promise<ExaminedGroups> {
   try {
-    const { status, groups = [], listeners } = await stele.readiness({ signal });
+    const { status, node, groups = [], listeners } = await stele.readiness({ signal });
     const whole: Finding = {
       check: "ready",
       status: status === "ready" ? "ok" : status === "partly ready" ? "warning" : "failed",
-      detail: `the broker is ${status}`,
+      detail: node?.reason === undefined ? `the broker is ${status}` : `the broker is ${status}: ${node.reason}`,
     };
     const each = groups.map(({ groupId, ready, reason, warning, indexedBlock, headBlock = indexedBlock }): Finding => {
       const trouble = reason ?? warning;
