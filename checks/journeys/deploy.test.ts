@@ -36,9 +36,15 @@ describe("the Containerfile", () => {
     expect(JSON.parse(last("ENTRYPOINT"))).toEqual(["stele"]);
     for (const [name, text] of instructions)
       if (/^(?:ENV|ARG)$/.test(name)) expect(text).not.toMatch(/key|secret|token|password/i);
-    expect(read("Containerfile.dockerignore").split("\n")).toEqual(
-      expect.arrayContaining([".git", "**/*.key", "data"]),
-    );
+  });
+
+  it.each(["Containerfile.dockerignore", "../docs/cluster/Dockerfile.dockerignore"])(
+    "%s keeps keys and data folders out of the image",
+    (name) => expect(read(name).split("\n")).toEqual(expect.arrayContaining([".git", "**/*.key", "data"])),
+  );
+
+  it("git ignores the keys that the commands of docs/access.md make in the folder of the repository", () => {
+    expect(read("../.gitignore").split("\n")).toContain("*.key");
   });
 
   it("docs/deploy.md builds the image in a format that keeps the health check", () => {
