@@ -12,5 +12,6 @@ export function describeChange({ node, what, groupId, subscriptions, from }: Mem
   if (what !== "took-over") return `${node} ${verbs[what] ?? what}`;
   const taken =
     groupId === undefined ? formatCounted(subscriptions ?? 0, "subscription") : `the index of group ${groupId}`;
-  return `${node} took over ${taken}${from === undefined ? "" : ` from ${from}`}`;
+  if (from === undefined) return `${node} took over ${taken}`;
+  return `${node} took over ${taken} from ${from === node ? "its earlier membership" : from}`;
 }
