@@ -4,16 +4,16 @@ import { Link } from "wouter";
 import { useSessionState } from "../broker/session-context.tsx";
 import { useFailure } from "../broker/use-failure.ts";
 import { usePollMs } from "../broker/use-poll-ms.ts";
-import { formatCount, formatCounted, formatDuration, formatIndexed } from "../lib/format.ts";
+import { formatCount, formatIndexed } from "../lib/format.ts";
 import { Facts } from "../ui/facts.tsx";
 import { Failure } from "../ui/failure.tsx";
 import { Page } from "../ui/page.tsx";
+import { describeDeliveries } from "./describe-deliveries.ts";
 import { HistoryCard } from "./history-card.tsx";
 import { NodesCard } from "./nodes-card.tsx";
 import { type Group, readCluster } from "./read-cluster.ts";
 
 const pollMs = 3000;
-const secondMs = 1000;
 
 /** Nodes, and the chains that they follow. */
 export function ClusterPage(): ReactNode {
@@ -51,7 +51,7 @@ const roles: Readonly<Record<string, string>> = {
 };
 
 function GroupCard({ group }: { readonly group: Group }): ReactNode {
-  const { groupId, ready, reason, warning, role, headBlock, indexedBlock, lag, held, subscriptions, rollBacks } = group;
+  const { groupId, ready, reason, warning, role, headBlock, indexedBlock, rollBacks } = group;
   return (
     <section className="card" aria-label={`Group ${groupId}`}>
       <h2>Group {groupId}</h2>
@@ -64,11 +64,7 @@ function GroupCard({ group }: { readonly group: Group }): ReactNode {
           Role: role && (roles[role] ?? role),
           "Head of the chain": headBlock === undefined ? undefined : `block ${formatCount(headBlock)}`,
           Indexed: formatIndexed(indexedBlock),
-          "Subscriptions delivered here": subscriptions === undefined ? undefined : formatCount(subscriptions),
-          "Not delivered, on all nodes":
-            held &&
-            `${formatCount(held.paused)} paused, ${formatCount(held.suspended)} suspended, ${formatCount(held.locked ?? 0)} locked`,
-          "Lag of the slowest subscription": lag && describeLag(lag),
+          ...describeDeliveries(group),
           Rollbacks: formatCount(rollBacks),
           ...toChainFacts(group.chain),
         }}
@@ -93,9 +89,4 @@ function toChainFacts(chain: Group["chain"] = {}): Readonly<Record<string, React
       </span>,
     ]),
   );
-}
-
-function describeLag({ events, seconds }: NonNullable<Group["lag"]>): string {
-  const age = seconds === undefined ? "" : `, the oldest has waited ${formatDuration(seconds * secondMs)}`;
-  return events === 0 ? "none" : `${formatCounted(events, "event")}${age}`;
 }
