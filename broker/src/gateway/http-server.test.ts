@@ -132,7 +132,7 @@ describe("close", () => {
     await expect(fetch(`${server.url}/health/live`)).rejects.toThrow(/fetch failed/);
   });
 
-  it("does nothing when called again", async () => {
+  it("does nothing if the server is already closed", async () => {
     const server = await serve();
     await server.close();
     await server.close();

@@ -73,7 +73,7 @@ const packet = (packetId: number, text: string): PublishPacket =>
     properties: {},
   }) as never; // The other fields are empty.
 
-it("accepts no packet after a repeated publish until its outcome is known, even if an earlier connection of this node submitted the publish", async () => {
+it("until the outcome of a repeated publish is known, accepts no later packet, even if an earlier connection submitted the publish", async () => {
   const session = createSession();
   void connect(session).take(packet(1, "one"));
   const second = connect(session);
@@ -142,7 +142,7 @@ it("submits no publish while the client does not know that an earlier one failed
   expect([...submitted.keys()]).not.toContain("five");
 });
 
-it("accepts no packet after a publish that waits until the client knows of an earlier failure, before that publish has its place in the order", async () => {
+it("if a publish waits until the client knows of an earlier failure, accepts the next packet only once that publish has its place in the order", async () => {
   const inbound = connect(createSession());
   for (const [id, text] of ["one", "two"].entries()) void inbound.take({ ...packet(id + 1, text), isDuplicate: false });
   submitted.get("two")?.({ status: "REFUSED", error: new BrokerError("topicClosed") });

@@ -179,7 +179,7 @@ it("gives no session to a client that has closed its connection while its CONNEC
   expect(claims).toBe(2);
 });
 
-it("answers the SUBSCRIBE of a client that ends only its side while it waits for the store", async () => {
+it("if a client ends only its side of the connection while its SUBSCRIBE waits for the store, answers the SUBSCRIBE", async () => {
   const gate = createDeferred<void>();
   const memory = createMemoryStore();
   const saveSessionFilters: typeof memory.sessions.saveSessionFilters = async (...call) => {

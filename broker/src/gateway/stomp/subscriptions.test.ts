@@ -151,7 +151,7 @@ it("ends a subscription by UNSUBSCRIBE, and ignores later ACKs of its events", a
   }
 });
 
-it("a durable subscription that another connection resumes gets each event that was not acknowledged", async () => {
+it("if another connection resumes a durable subscription, that connection gets each unacknowledged event", async () => {
   const port = await start();
   const fields = { "svc-subscriptionId": durableId, ack: "client-individual" };
   const first = await RawClient.connect(port);

@@ -103,7 +103,7 @@ it.each([false, true])(
   },
 );
 
-it("when it is closed, frees the received bytes and continues to read, even if the client has yet to read its answers", async () => {
+it("a closed intake frees the received bytes and continues to read, even if the client has yet to read its answers", async () => {
   const talk = new Talk({ staysBusy: false });
   talk.socket.push(Buffer.from(units));
   await setImmediate();

@@ -45,7 +45,7 @@ it("sends the held bytes before the stream ends", async () => {
   expect(Buffer.concat(socket.received)).toEqual(Buffer.concat([first, last]));
 });
 
-it("if the outbox had no room, the socket emits drain afterwards, even if it takes all bytes at once", async () => {
+it("if the outbox had no room, the socket emits drain afterwards, even if the socket takes all bytes at once", async () => {
   const socket = new StalledSocket();
   socket.startReading();
   const outbox = new Outbox(socket, new UnreadBytes(1_000_000));
