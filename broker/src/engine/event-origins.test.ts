@@ -39,7 +39,7 @@ it("a chain that gives no times delays a batch of CloudEvents once, not once for
 });
 
 it.each([0, 100])(
-  "a chain that refuses one time after %i ms leaves the other CloudEvents of a batch theirs",
+  "if the chain refuses one block's time after %i ms, the other CloudEvents of a batch still have their times",
   async (delayMs) => {
     engine = await TestEngine.start();
     const id = await pausedWith("a", 20);
@@ -54,7 +54,7 @@ it.each([0, 100])(
   },
 );
 
-it("an event gets its time although an earlier read hangs, once the chain has answered a later read", async () => {
+it("if an earlier read hangs, an event gets its time once the chain has answered a later read", async () => {
   engine = await TestEngine.start();
   const hanging = await pausedWith("a", 1);
   const answered = await pausedWith("b", 1);
@@ -70,7 +70,7 @@ it("an event gets its time although an earlier read hangs, once the chain has an
   expect(timesSent().at(-1)).toEqual(expect.any(Number));
 });
 
-it("a batch whose reads hang waits once although the chain answers another reader meanwhile", async () => {
+it("if the reads of a batch hang, the batch waits only once, even if the chain answers another reader meanwhile", async () => {
   engine = await TestEngine.start();
   const hanging = await pausedWith("a", 20);
   const oldHead = engine.chain.head;

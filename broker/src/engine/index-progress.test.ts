@@ -37,7 +37,7 @@ it.each<readonly [readonly number[], readonly number[]]>([
   expect(progress.seen.map(({ number }) => number)).toEqual(remembered);
 });
 
-it("is rebuilding until the index again has every block that the node saw, even if its group starts again meanwhile", () => {
+it("the index counts as rebuilding until it again has every block that the node saw, even if the group starts again meanwhile", () => {
   const progress = new IndexProgress();
   progress.advanceTo(900);
   progress.rollBackTo(-1);
@@ -51,7 +51,7 @@ it("is rebuilding until the index again has every block that the node saw, even 
   expect(progress.isRebuilding).toBe(false);
 });
 
-it("is rebuilding no longer once the index has the newest block of a chain that a reorg made shorter, even after another reorg", () => {
+it("if the chain became shorter, the rebuild ends once the index has the chain's newest block, and no rollback restarts the rebuild", () => {
   const progress = new IndexProgress();
   progress.rebuildTo(900);
   progress.advanceTo(800);
@@ -61,7 +61,7 @@ it("is rebuilding no longer once the index has the newest block of a chain that 
   expect(progress.isRebuilding).toBe(false);
 });
 
-it("never forgets the oldest block that it saw, even if a rollback during the rebuild goes to an earlier block", () => {
+it("never forgets the oldest block that the node saw, even if a rollback goes to an earlier block", () => {
   const progress = new IndexProgress();
   for (const number of [7, 8, 9]) progress.saw({ number, hash: `0x${number}` });
   progress.forgetSeen(8);
@@ -70,7 +70,7 @@ it("never forgets the oldest block that it saw, even if a rollback during the re
   expect(progress.seen.map(({ number }) => number)).toEqual([7]);
 });
 
-it("is rebuilding until seeAnew is called, if the chain ends before every block that the node saw", () => {
+it("if the chain ends before every block that the node saw, the rebuild lasts until seeAnew is called", () => {
   const progress = new IndexProgress();
   for (const number of [900, 901]) progress.saw({ number, hash: `0x${number}` });
   progress.rebuildTo(901);

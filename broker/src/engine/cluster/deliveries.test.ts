@@ -131,7 +131,7 @@ it("delivers to the new url of a subscribe that failed although the store commit
 });
 
 // A node may own tens of thousands of subscriptions, and clients may move many times a second.
-it("a node does not read which subscriptions it owns because sessions move", async () => {
+it("when sessions move, a node does not read again which subscriptions it owns", async () => {
   await start(2);
   await cluster.clock.advance(5_000);
   const { coordinator } = cluster.shared;
@@ -178,7 +178,7 @@ it("a stopping node begins no further release of subscriptions after its deadlin
   expect(calls).toBe(1);
 });
 
-it("a stopping node releases nothing after its deadline when a write of progress ends after it", async () => {
+it("if a write of progress ends after the deadline of a stop, the stopping node releases nothing afterwards", async () => {
   await start(1);
   await subscribeMany(1);
   const { store, coordinator } = cluster.shared;

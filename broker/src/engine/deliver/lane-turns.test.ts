@@ -78,7 +78,7 @@ it("waits for more items again after each delivery, and leaves no timer when it 
   expect(clock.timers).toBe(0);
 });
 
-it("keeps a lane to one delivery at a time if its wait began while it waited for its turn", async () => {
+it("makes one delivery of a lane at a time, even if the lane's wait began while the lane waited for its turn", async () => {
   let isFull = true;
   const lanes = create({ itemsMax: 5, waitMs: 50, isFull: () => isFull });
   for (const name of ["a1", "b1", "c1", "d1"]) lanes.add(item(name));

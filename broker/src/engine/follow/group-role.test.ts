@@ -184,7 +184,7 @@ it("a follower that lost only its lease stops following when the first write is 
   expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => sequences(4)));
 });
 
-it("a new follower delivers once each event that its predecessor indexed and that it had not read itself", async () => {
+it("if a follower indexed events that its successor had not read, the successor delivers each of them once", async () => {
   await start(2);
   const ids = await subscribeMany(4);
   for (const { gate } of cluster.nodes) gate.notify = () => {};

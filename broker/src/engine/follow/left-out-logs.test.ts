@@ -87,7 +87,7 @@ class GappyCluster {
   }
 }
 
-it("reads a block again whose events the chain left out, and delivers them in order", async () => {
+it("if the chain left out the events of a block, reads the block again and delivers the events in order", async () => {
   const gappy = await GappyCluster.start();
   gappy.leaveOut(1);
   expect(await gappy.publish("a", "2")).toBe("TIMEOUT");
@@ -136,7 +136,7 @@ it("does not roll back before it can read the left-out events", async () => {
   expect(gappy.gaps).toEqual([gap]);
 });
 
-it("reads a block again that came in one step with the next event, and delivers no event twice", async () => {
+it("if a left-out event and the next one come in one step, reads the block again and delivers no event twice", async () => {
   const gappy = await GappyCluster.start();
   gappy.leaveOut(1);
   for (const text of ["2", "3"]) {

@@ -63,7 +63,7 @@ function loseRollBacks(store: Store): void {
   };
 }
 
-it("warns once, and owes no rollback, if other blocks replaced those that the database lost before a restart succeeded", async () => {
+it("if other blocks replace lost blocks before a restart of the readers succeeds, warns once and demands no rollback", async () => {
   const { store, health, restarter, restarts, warned, writer, watcher, write } = await create();
   await watcher.catchUp(signal);
   await store.rollBack(defaultGroupId, { number: 2, hash: "0x2" });

@@ -124,7 +124,7 @@ it("a redelivery ends if its first dead letter is removed and another node has r
   expect(await cluster.run(order(0, id, redeliver))).toEqual({ id, events: 0, deadLetters: { left: 1 } });
 });
 
-it("a node refuses to discard dead letters while another redelivers them", async () => {
+it("while a node redelivers dead letters, another node refuses to discard them", async () => {
   const id = await startWithLetters();
   const first = order(0, id, redeliver);
   await cluster.clock.advance(takesMs / 2);
@@ -164,7 +164,7 @@ it("a dead letter that a killed node has reserved is refused to others until the
   expect(cluster.sink.sequencesOf(id)).toEqual([1, 2, 2, 3, 4, 5, 6]);
 });
 
-it("a node can redeliver at once a dead letter that it left reserved; other nodes can after a minute", async () => {
+it("if a node left a dead letter reserved, that node can redeliver it at once, and other nodes can after a minute", async () => {
   const id = await startWithLetters();
   const { deadLetters } = cluster.shared.store;
   const [one, two] = await deadLetters.list(parseSubscriptionId(id), page);

@@ -36,7 +36,7 @@ it("skip moves the cursor past the failing event, even if the owner may not rece
   expect((await find()).failedAttempts).toBe(0);
 });
 
-it("skip passes no event that was never attempted, even if the right to the failing one has ended", async () => {
+it("skip passes no event that was never attempted, even if the right to the failing event has ended", async () => {
   await order({ kind: "pause" });
   denied = ["a", "b"];
   await engine.publish("c", "c");

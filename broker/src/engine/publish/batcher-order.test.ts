@@ -112,7 +112,7 @@ it.each([
   },
 );
 
-it("waits for the answer to a transaction only if it is larger than every transaction that the chain accepted", async () => {
+it("waits for the answer to a transaction only if the transaction is larger than every accepted one", async () => {
   const turns = new SendingTurns({ soon: (action) => setImmediate(action) });
   const large = turns.probe({ bytes: 1000, topics: 3 });
   expect(turns.isHeld).toBe(true);

@@ -66,7 +66,7 @@ async function sendBoth(ticks: number): Promise<readonly string[]> {
   return sent;
 }
 
-it("lets no later transaction pass one whose key was just written", async () => {
+it("if a transaction's key was just written, no later transaction passes that transaction", async () => {
   for (let ticks = 0; ticks < 30; ticks += 1)
     expect(await sendBoth(ticks), `${ticks} ticks`).toEqual(["first", "later"]);
 });
@@ -158,7 +158,7 @@ it("after a failed record, tries to free the key until the store answers, unless
   expect(clock.timers).toBe(0);
 });
 
-it("records a key although the store's answer names a failed record of it, if that record has been freed meanwhile", async () => {
+it("if the store's answer names a failed record of a key, but that record has been freed meanwhile, records the key", async () => {
   const clock = new VirtualClock();
   const stored = new Map<string, string>();
   const answered = createDeferred<void>();

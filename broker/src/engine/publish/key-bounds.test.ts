@@ -150,7 +150,7 @@ describe("the limits of publish keys", () => {
     expect((await send(call("3", "text", { session: { id: "s" } }))).status).toBe("SUCCESS");
   });
 
-  it("refuses new keys of sessions when all sessions together have as many as a caller may have, also after a count; accepts keys of a will and of a caller", async () => {
+  it("if all sessions together have as many keys as a caller may have, refuses new keys of sessions, but accepts keys of a will and of a caller", async () => {
     await start({ limits: { publishKeysPerCallerMax: 2 } });
     const sessions = [];
     for (const key of ["a", "b", "c"]) sessions.push((await attach(key)).session.keys);

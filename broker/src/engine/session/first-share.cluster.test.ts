@@ -98,7 +98,7 @@ async function subscribeRetained(peer: RecordingPeer): Promise<{ attachment: Att
 const textsOf = ({ deliveries }: RecordingPeer): string[] =>
   deliveries.map(({ event }) => new TextDecoder().decode(event.content));
 
-it("keeps the other filter of a session whose row gets a new epoch while it joins its first share", async () => {
+it("if a session's row gets a new epoch while the session joins its first share, keeps the session's other filter", async () => {
   const peer = new RecordingPeer();
   const attachment = await attach(peer);
   await joinDuring(attachment, async () => {
@@ -147,7 +147,7 @@ it("lets a client join its first share while its node has yet to learn of a roll
   expect(textsOf(peer)).toEqual(["1"]);
 });
 
-it("stops trying once a client that waits to join its first share has left", async () => {
+it("once a client that waits to join its first share has left, stops trying", async () => {
   const leaving = new AbortController();
   const attachment = await attach(new RecordingPeer(), leaving);
   cluster.chain.sealEmpty();
@@ -160,7 +160,7 @@ it("stops trying once a client that waits to join its first share has left", asy
   await refused;
 });
 
-it("gives a client the events that replace removed ones if another node rolls the index back while the client joins its first share", async () => {
+it("if another node rolls the index back while a client joins its first share, the client gets the events that replace removed ones", async () => {
   const peer = new RecordingPeer();
   for (let sealed = 0; sealed < 2; sealed += 1) cluster.chain.sealEmpty();
   await cluster.clock.advance(1_000);
@@ -171,7 +171,7 @@ it("gives a client the events that replace removed ones if another node rolls th
   expect(textsOf(peer)).toEqual(["1", "2"]);
 });
 
-it("gives a client one copy of a topic's new retained event if a rollback removed the former one while the client joined its first share", async () => {
+it("if a rollback removes a retained event while a client joins its first share, the client gets one copy of the topic's new one", async () => {
   const peer = new RecordingPeer();
   const { attachment, find } = await subscribeRetained(peer);
   await joinDuring(attachment, async () => {

@@ -48,7 +48,7 @@ function published(): readonly string[] {
   return contentsOnChain(cluster).filter((text) => text !== "warm");
 }
 
-it("a node that reads a publish late does not repeat it after the client has published and released it at another node", async () => {
+it("if a client publishes and releases a message at one node, another node that reads the same publish late does not repeat it", async () => {
   const first = await attach(0);
   cluster.node(0).gate.halt();
   const late = send(0, first, "one");

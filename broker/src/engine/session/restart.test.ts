@@ -205,7 +205,7 @@ it("the wills of 500 clients that were connected to a killed broker are publishe
 });
 
 it.each([0, 1_000])(
-  "the wills of 150 clients of a killed broker are published, although the clients come back before the sweep, with a delay of %i ms",
+  "with a will delay of %i ms, the wills of 150 clients of a killed broker are published, although the clients come back before the sweep",
   async (delayMs) => {
     await engine.broker.open({ topic: "will", groupId: undefined });
     const keys = Array.from({ length: 150 }, (_, index) => `c${index}`);

@@ -148,7 +148,7 @@ it.each([
   },
 );
 
-it("a stop ends a client that attaches late without waiting for the filter changes of others", async () => {
+it("a stop ends a client that attaches late, and does not wait for filter changes of other clients", async () => {
   const memory = createMemoryStore();
   const [saved, claimed] = [createDeferred<void>(), createDeferred<void>()];
   const store = withSessionCalls(memory, {

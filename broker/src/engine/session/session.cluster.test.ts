@@ -334,7 +334,7 @@ describe("a rollback of the index", () => {
   });
 
   it.each([0, 1, 2] as const)(
-    "sends an event of QoS %i once if it waited for the write of an event of QoS 2",
+    "if an event of QoS %i waited for the write of an event of QoS 2, sends the waiting event once",
     async (qos) => {
       const client = await (await Client.attach(1)).subscribe(2);
       const { sessions } = cluster.shared.store;

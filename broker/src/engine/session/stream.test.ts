@@ -327,7 +327,7 @@ describe("a rejected event", () => {
     expect(peer.suspendedAt).toEqual([]);
   });
 
-  it("is repeated before one that was rejected earlier, if it is first in the stream", async () => {
+  it("is repeated in the order of the stream, even if a later event was rejected first", async () => {
     const attachment = await attach();
     await engine.publishMany("a", 3);
     for (const sequence of [2, 1]) attachment.session.reject(peer.ticketOf(sequence));

@@ -150,7 +150,7 @@ it("50 sessions that ask for the same 30 retained events share at most 80 reads,
   expect(reads.all).toBeLessThanOrEqual(50 + 30);
 });
 
-it("repeats an unacknowledged retained event before the later events of its topic, however long its read takes", async () => {
+it("repeats an unacknowledged retained event before the later events of its topic, however long the read of the retained event takes", async () => {
   await retain("a", "1");
   const attachment = await attach(new RecordingPeer());
   await subscribe(attachment, "a");

@@ -51,7 +51,7 @@ it("unSubscribe of a foreign subscription fails, and does not move it to another
   expect(await store.findSubscription(subscriptionId)).toEqual(first);
 });
 
-it("a removed subscription leaves no attempts to one that is made later with its identifier", async () => {
+it("a new subscription shows no attempts of a removed one with the same identifier", async () => {
   cluster = await TestCluster.start(1);
   const { broker } = cluster.node(0);
   await cluster.run(broker.open({ topic: "a", groupId: undefined }));
@@ -65,7 +65,7 @@ it("a removed subscription leaves no attempts to one that is made later with its
   });
 });
 
-it("a redelivery that ends after its subscription was removed leaves no attempt to a later one", async () => {
+it("if a redelivery ends after its subscription was removed, a later subscription with the same identifier shows no attempt", async () => {
   cluster = await TestCluster.start(1);
   const { broker } = cluster.node(0);
   await cluster.run(broker.open({ topic: "a", groupId: undefined }));

@@ -140,7 +140,7 @@ describe("a share", () => {
     expect(new Set(again.peer.sequences)).toEqual(new Set([2, 3, 4]));
   });
 
-  it("delivers unacknowledged and waiting events to its only member when that client connects again while its old connection is open", async () => {
+  it("if its only member connects again while the old connection is open, delivers unacknowledged and waiting events to that member", async () => {
     await (await Client.attach("first", 2)).subscribe("$share/s/a");
     await publishMany("a", 3);
     const again = await Client.attach("first");
@@ -249,7 +249,7 @@ it("gives an event to another member if the take failed and the only connected m
   expect(again.peer.sequences).toEqual([1]);
 });
 
-it("a share does not keep a member whose client left while the store wrote its subscription", async () => {
+it("if a client leaves while the store writes its subscription to a share, the share does not keep the client as a member", async () => {
   const memory = createMemoryStore();
   const gate = createDeferred<void>();
   let looks = 0;

@@ -54,7 +54,7 @@ it("ends the connection of a session whose attach failed after the store had rec
   expect(await engine.broker.exist({ topic: "will", groupId: undefined })).toBe(false);
 });
 
-it("ends the connection that an attach has closed, if no try to claim the session then succeeds", async () => {
+it("if the store refuses every claim of a second attach, marks the session as disconnected", async () => {
   await start();
   await attach();
   refusesClaims = true;
@@ -63,7 +63,7 @@ it("ends the connection that an attach has closed, if no try to claim the sessio
   expect((await rows()).map(({ session }) => session.detachedAt)).toEqual([expect.any(Number)]);
 });
 
-it("leaves the session connected if the client attaches again meanwhile", async () => {
+it("if an attach gets no answer but the next attach of the client succeeds, leaves the session connected", async () => {
   await start();
   losesClaims = true;
   await expect(attach()).rejects.toThrow("the answer is lost");

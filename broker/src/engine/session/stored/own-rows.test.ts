@@ -44,7 +44,7 @@ async function attach(peer: RecordingPeer, key: string): Promise<Attachment> {
 
 const listSessions = () => memory.sessions.listSessions({ after: undefined, limit: 9 });
 
-it("a session whose client disconnects while a caller removes its filter publishes its will, gives its events of shares back, and expires", async () => {
+it("if a client disconnects while a caller removes its filter, its session publishes the will, gives events of shares back, and expires", async () => {
   const first = await attach(new RecordingPeer(), "first");
   await engine.publish("a", "1");
   const [row] = await listSessions();

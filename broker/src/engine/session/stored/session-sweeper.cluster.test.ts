@@ -88,7 +88,7 @@ it("publishes a will once and within ten seconds if a node loses the store's ans
   expect(await countWills()).toBe(1);
 });
 
-it("publishes each will and ends the session if the store takes the session without an answer while a sweep reads its earlier row", async () => {
+it("publishes each will and ends the session if the store takes the session without an answer while a sweep reads the session's earlier row", async () => {
   const { sessions } = cluster.shared.store;
   const [take, find] = [sessions.takeDueSession.bind(sessions), sessions.findSession.bind(sessions)];
   const reading = createDeferred<void>();

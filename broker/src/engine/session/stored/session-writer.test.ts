@@ -23,7 +23,7 @@ function createWriter(
   });
 }
 
-it("resolves the promise for a session that the store refused once the session is written under its new epoch", async () => {
+it("if the store refused a session, resolves its promise as soon as the session is written under its new epoch", async () => {
   const clock = new VirtualClock();
   const session = { state: stateOf(1), written: () => undefined };
   const writer = createWriter(async (rows) => rows.filter(({ epoch }) => epoch === 1).map(({ id }) => id), clock);

@@ -38,7 +38,7 @@ async function publish(qos: 1 | 2): Promise<void> {
   await engine.clock.settle();
 }
 
-it("delivers a QoS 2 event to a session although another session has disconnected before the store had the acknowledgement of that other session", async () => {
+it("delivers a QoS 2 event to a session although another session disconnected with an acknowledgement that was not stored yet", async () => {
   const leaving = new RecordingPeer();
   const attachment = await attach("leaving", leaving, { qos: 1 });
   await publish(1);
