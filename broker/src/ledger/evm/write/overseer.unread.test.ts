@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { type LogFields, type Logger, silentLogger } from "../../../lib/logger.ts";
 import { SenderWorld } from "../testing/sender-world.ts";
 
-test("the warning about a transaction whose fate cannot be read names its nonce", async () => {
+test("if the fate of a transaction cannot be read, the warning names the transaction's nonce", async () => {
   const warnings: unknown[] = [];
   const warn = (message: string, fields?: LogFields): void => void warnings.push({ message, ...fields });
   const logger: Logger = { ...silentLogger, warn };
