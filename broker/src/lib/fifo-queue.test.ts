@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { FifoQueue } from "./fifo-queue.ts";
 
-it("returns items in the order in which they came, while others come", () => {
+it("returns items in the order of their arrival, even while more items arrive", () => {
   const queue = new FifoQueue<number>();
   const taken: (number | undefined)[] = [];
   let added = 0;

@@ -18,7 +18,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-it("waits for a process that changes the file, and then changes the text of that process", async () => {
+it("waits for a process that changes the file, and then changes the text that the process wrote", async () => {
   writeFileSync(lock, "theirs");
   const changing = changeUserFile(file, (text) => `${text} and ours`);
   renameSync(lock, file);
