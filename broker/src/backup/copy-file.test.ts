@@ -4,7 +4,7 @@ import { closing } from "./copy-file.ts";
 /** A file on a disk that fails. */
 const handle = { close: () => Promise.reject(new Error("EIO: i/o error, close")) };
 
-it("if a file cannot be closed, the error names it; but an earlier failure is thrown instead", async () => {
+it("if a file cannot be closed, throws an error that names the file, or the earlier failure if there was one", async () => {
   const options = { path: "/copy" };
   await expect(closing(handle, options, async () => 1)).rejects.toThrow("/copy: EIO: i/o error, close");
   const failed = closing(handle, options, () => Promise.reject(new Error("/copy: ENOSPC: no space left on device")));
