@@ -50,18 +50,15 @@ it("verifies a token of an issuer whose clock is a minute ahead", async () => {
   expect(await judge(issuer.sign({ ...valid(), nbf: seconds() + 60 }))).toMatchObject({ status: "verified" });
 });
 
-it.each([
-  { kty: "EC", crv: "P-256", x: "AAAA", y: "AAAA" },
-  { kty: "EC", crv: "P-256" },
-  { kty: "RSA", e: "AQAB", n: Buffer.alloc(256, 1).toString("base64url") },
-])(
-  "verifies a token even if the issuer's key set begins with a key that is malformed or of another algorithm (%#)",
-  async (broken) => {
-    documents[place] = JSON.stringify({ keys: [broken, issuer.jwk] });
-    await clock.advance(60_000);
-    expect(await judge(issuer.sign(valid()))).toMatchObject({ status: "verified" });
-  },
-);
+it.each<[what: string, broken: object]>([
+  ["with malformed coordinates", { kty: "EC", crv: "P-256", x: "AAAA", y: "AAAA" }],
+  ["without coordinates", { kty: "EC", crv: "P-256" }],
+  ["of another algorithm", { kty: "RSA", e: "AQAB", n: Buffer.alloc(256, 1).toString("base64url") }],
+])("verifies a token even if the issuer's key set begins with a key %s", async (_, broken) => {
+  documents[place] = JSON.stringify({ keys: [broken, issuer.jwk] });
+  await clock.advance(60_000);
+  expect(await judge(issuer.sign(valid()))).toMatchObject({ status: "verified" });
+});
 
 it("verifies a token by the key that it names, even after eight keys without an identifier", async () => {
   const others = await Promise.all(Array.from({ length: 8 }, () => TestIssuer.create(issuer.name)));
