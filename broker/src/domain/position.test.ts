@@ -27,7 +27,7 @@ describe("position", () => {
     expect(before(toPosition(4, 0))).toBe(endOfBlock(3));
   });
 
-  it("before a block is the end of the block before, or the position before every event", () => {
+  it("before a block is the end of the previous block; before block 0, the position before every event", () => {
     expect(beforeBlock(4)).toBe(endOfBlock(3));
     expect(beforeBlock(0)).toBe(positionZero);
   });
