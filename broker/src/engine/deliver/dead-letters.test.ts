@@ -74,7 +74,7 @@ describe("an event whose attempts fail", () => {
   );
 
   it.each([{}, { concurrency: 2 }, { batchEvents: 2 }])(
-    "keeps this wait across a restart, options %j, for all events, also those that the broker had read before the attempt ended",
+    "keeps the wait asked with the last attempt across a restart, options %j, for all events, also those that it had read before that attempt ended",
     async (options) => {
       await start();
       const { promise: outcome, resolve: answer } = createDeferred<AttemptOutcome>();

@@ -34,6 +34,8 @@ export class DeliveryProgress {
   #current: Progress;
   /** `failedMs` in the last progress that was given to the writer. */
   #savedFailedMs: number;
+  /** `retryAt` in that progress. */
+  #savedRetryAt: number;
   /** Dead letters of events up to the cursor that are not stored yet: every write of the cursor carries them. */
   #unsaved: readonly DeadLetter[] = [];
 
@@ -42,6 +44,7 @@ export class DeliveryProgress {
     const { id, epoch, cursor, notifiedCount, notifiedAt } = subscription;
     this.#current = { id, epoch, cursor, notifiedCount, notifiedAt, ...failureOf(subscription) };
     this.#savedFailedMs = subscription.failedMs;
+    this.#savedRetryAt = subscription.retryAt;
     this.#asked = new AskedWait(options.clock, subscription.retryAt);
   }
 
@@ -87,12 +90,13 @@ export class DeliveryProgress {
   }
 
   /**
-   * Call it when the next event, at `position`, fails. Moves the cursor to the place right before it. Notes the failure if `isNews`, or if the failed time grew
-   * by `minGrowthMs` since the last note.
+   * Call it when the next event, at `position`, fails. Moves the cursor to the place right before it. Notes the failure if `isNews`, if the failed time grew by
+   * `minGrowthMs` since the last note, or if the store has a wait that was ended early: after a kill, it would begin again.
    */
   fail({ position, failure }: Failed, { isNews, minGrowthMs }: FailOptions): void {
     this.#current = { ...this.#current, cursor: before(position), ...this.#asked.addTo(failure) };
-    if (isNews || failure.failedMs - this.#savedFailedMs >= minGrowthMs) this.#noteFailure();
+    const isWaitEnded = this.#savedRetryAt > Math.max(this.#current.retryAt, this.#options.clock.now());
+    if (isNews || isWaitEnded || failure.failedMs - this.#savedFailedMs >= minGrowthMs) this.#noteFailure();
   }
 
   /** Delays every event, as the receiver asks. Notes this wait with the failure of the next event, even if another event got the answer. */
@@ -134,6 +138,7 @@ export class DeliveryProgress {
   }
 
   #note(): void {
+    this.#savedRetryAt = this.#current.retryAt;
     const skipped = this.#unsaved;
     if (skipped.length === 0) this.#options.progressWriter.note(this.#current);
     else this.#options.progressWriter.note({ ...this.#current, skipped, onSaved: () => this.#forget(skipped) });

@@ -348,8 +348,9 @@ export class DeliveryWorker {
     const isFirst = held.failure.failingSince === 0;
     const failingSince = isFirst ? clock.now() : held.failure.failingSince;
     held.failure = { ...held.failure, failedAttempts, failingSince, retryAt: isAsked ? nextAttemptAt : 0 };
-    if (isAsked && this.#lanes !== undefined) this.#progress.ask(waitMs, this.#window.oldest);
-    if (this.#window.oldest !== held) return;
+    const { oldest } = this.#window;
+    if (isAsked && this.#lanes !== undefined) this.#progress.ask(waitMs, oldest === held ? undefined : oldest);
+    if (oldest !== held) return;
     this.#nextAttemptAt = nextAttemptAt;
     this.#progress.fail(held, { isNews: isFirst || isAsked, minGrowthMs: Number.POSITIVE_INFINITY });
   }
@@ -357,12 +358,11 @@ export class DeliveryWorker {
   #fail(held: HeldEvent, { attempts: failedAttempts, waitedMs: failedMs }: Failing): void {
     // If this worker is stopping, the wait was cut short: `retryAt` stays, so that the subscription's next worker waits until then.
     const isOver = !this.#stopping.aborted;
-    const isCut = isOver && held.failure.retryAt > this.#options.clock.now();
     held.failure = { ...held.failure, failedAttempts, failedMs, ...(isOver && { retryAt: 0 }) };
     if (this.#window.oldest !== held) return;
     this.#nextAttemptAt = undefined;
     // If attempts are counted, the count must survive a kill.
-    const isNews = isCut || this.#target.options?.skipAfter !== undefined;
+    const isNews = this.#target.options?.skipAfter !== undefined;
     this.#progress.fail(held, { isNews, minGrowthMs: this.#options.limits.giveUpAfterMs / failingSaves });
   }
 

@@ -82,7 +82,7 @@ describe("concurrency", () => {
     expect(engine.sink.attempts.map(({ event }) => event.topic).toSorted()).toEqual(["a", "a", "b"]);
   });
 
-  it("a wait that the receiver asks for survives a kill, even if it is not the oldest event that got the answer", async () => {
+  it("a wait that the receiver asks for is stored at once, even if it is not the oldest event that got the answer", async () => {
     const { promise: ofA, resolve: answerA } = createDeferred<AttemptOutcome>();
     engine.sink.receive(url, async ({ event }) =>
       event.topic === "a" ? ofA : { status: "failed", reason: "429", retryAfterMs: 60_000 },

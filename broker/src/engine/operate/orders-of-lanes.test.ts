@@ -68,6 +68,23 @@ it("retry ends a wait that the receiver asked for, in all topics", async () => {
   expect(stored).toMatchObject({ retryAt: 0, failingSince: (await find(id)).subscription.failingSince });
 });
 
+it("retry also ends a stored wait that the answer to a later event asked for", async () => {
+  const id = await engine.subscribe("+", { url, options: { concurrency: 2 } });
+  const { promise, resolve: answer } = createDeferred<AttemptOutcome>();
+  engine.sink.receive(url, ({ event }) => (event.topic === "bad" ? bad : promise));
+  await engine.publish("bad", "1");
+  await engine.publish("good", "1");
+  await engine.clock.advance(1_000);
+  const retryAt = engine.clock.now() + 3_600_000;
+  answer({ status: "failed", reason: "429", retryAfterMs: 3_600_000 });
+  await engine.clock.advance(1_000);
+  const { subscription } = await find(id);
+  expect(await engine.store.findSubscription(subscription.id)).toMatchObject({ retryAt });
+  engine.sink.receive(url, ({ event }) => (event.topic === "bad" ? bad : { status: "accepted" }));
+  await give(id, { kind: "retry" });
+  expect(await engine.store.findSubscription(subscription.id)).toMatchObject({ retryAt: 0 });
+});
+
 it.each<[string, SubscriptionOrder]>([
   ["a change", { kind: "change", change: { concurrency: 4 } }],
   ["a change to concurrency 1", { kind: "change", change: { concurrency: 1 } }],
