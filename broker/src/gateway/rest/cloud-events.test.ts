@@ -100,10 +100,14 @@ describe("publishing CloudEvents", () => {
     [{ "ce-id": "1\r\nce-id: 2" }, "the header 'ce-id' is given more than once"],
     [{ "content-type": "text/csv\r\ncontent-type: text/plain" }, "the header 'content-type' is given more than once"],
     [
+      { "content-type": "application/cloudevents+json\r\ncontent-type: text/plain" },
+      "the header 'content-type' is given more than once",
+    ],
+    [
       { "content-type": "text/csv", "ce-datacontenttype": "text/plain" },
       "the headers 'content-type' and 'ce-datacontenttype' differ",
     ],
-  ])("refuses a binary event with an attribute in two headers: %j", async (headers, reason) => {
+  ])("refuses an event with a content type or an attribute in two headers: %j", async (headers, reason) => {
     const binary = { "ce-specversion": "1.0", "ce-id": "1", "ce-source": "s", "ce-type": "t", ...headers };
     const answer = await sendRaw(server.url, [toPost("/rest/publish?topic=other", Buffer.from("x"), binary)]);
     expect(answer).toMatch(/^HTTP\/1.1 400 /);
@@ -146,7 +150,8 @@ describe("publishing CloudEvents", () => {
     const headers = { "content-type": "application/cloudevents-batch+json" };
     const body = Buffer.from(JSON.stringify([{ specversion: "1.0", ...event, data: 1 }]));
     const reader = new RestReader(new Map(), toParameterRules(operations.publish, "svc-"), headers);
-    const events = readCloudEvents({ headers, body } as FastifyRequest, reader, "svc-"); // It reads no other field.
+    const raw = { headersDistinct: {} };
+    const events = readCloudEvents({ headers, body, raw } as FastifyRequest, reader, "svc-"); // It reads no other field.
     if (events.kind !== "batch") throw new Error("not a batch");
     const left = new AbortController();
     const read = events.read(new Slice(new Slices(), { principal: anonymous, signal: left.signal }));

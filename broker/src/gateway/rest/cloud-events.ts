@@ -50,6 +50,7 @@ export function isCloudEventRequest({ method, headers }: Pick<IncomingMessage, "
  */
 export function readCloudEvents(request: FastifyRequest, reader: RestReader, prefix: string): CloudEvents {
   const body = readBody(request);
+  refuseRepeated("content-type", request.raw.headersDistinct["content-type"]);
   const { mediaType } = parseContentType(request.headers["content-type"]);
   const isBinary = mediaType !== batchType && mediaType !== structuredType;
   if (isBinary && mediaType.startsWith(typePrefix)) throw formatError(mediaType);
@@ -94,18 +95,27 @@ function splitBatch(body: Buffer, reader: RestReader, prefix: string) {
 
 function readBinary({ raw }: FastifyRequest, body: Buffer, prefix: string): PublishedCloudEvent {
   const attributes = new Map<string, string>();
-  for (const [name, [value = "", ...others] = []] of Object.entries(raw.headersDistinct)) {
-    if (name !== "content-type" && !name.startsWith(headerPrefix)) continue;
-    if (others.length > 0) throw parameterError(`not a CloudEvent: the header ${quote(name)} is given more than once`);
-    if (name.startsWith(headerPrefix)) attributes.set(name.slice(headerPrefix.length), decodeHeader(value));
+  for (const [name, values = []] of Object.entries(raw.headersDistinct)) {
+    if (!name.startsWith(headerPrefix)) continue;
+    refuseRepeated(name, values);
+    attributes.set(name.slice(headerPrefix.length), decodeHeader(values[0] ?? ""));
   }
   const declared = attributes.get("datacontenttype");
   const type = raw.headers["content-type"] ?? declared;
-  if (declared !== undefined && declared !== type) {
+  if (declared !== undefined && type !== undefined && spellingOf(declared) !== spellingOf(type)) {
     throw parameterError('not a CloudEvent: the headers "content-type" and "ce-datacontenttype" differ');
   }
   if (type !== undefined) attributes.set("datacontenttype", type);
   return readBinaryCloudEvent(attributes, body, prefix);
+}
+
+function refuseRepeated(name: string, values: readonly string[] = []): void {
+  if (values.length > 1) throw parameterError(`not a CloudEvent: the header ${quote(name)} is given more than once`);
+}
+
+/** A content type in lower case and without spaces: two that differ only in this mean the same. */
+function spellingOf(contentType: string): string {
+  return contentType.toLowerCase().replaceAll(/[ \t]/g, "");
 }
 
 /** The publish of an event to the topic in the query, else to the event's subject. @throws BrokerError 200001. */
