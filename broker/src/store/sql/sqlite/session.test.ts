@@ -92,11 +92,13 @@ describe("the SQLite session", () => {
         return { compile: () => query.compile(database.relaxed) };
       });
       const values = [{ a: 1 }, { a: 2 }];
+      native.exec("begin");
       expect(await session.executeEach(insert, values)).toEqual(returning === "" ? [] : values);
       await expect(session.executeEach(insert, [{ a: 2 }])).rejects.toMatchObject({
         name: "StoreError",
         fault: "other",
       });
+      native.exec("rollback");
       await session.close();
     },
   );

@@ -88,7 +88,7 @@ export class SqliteSession implements DatabaseConnection {
 
   /**
    * Runs one statement, which returns at most one row, for each of the values. There is no promise for each: a separate query takes longer than SQLite needs
-   * for a row (measured: 9 µs against 4).
+   * for a row (measured: 9 µs against 4). Call it inside a transaction: outside of one, a failed commit of a statement that returns a row is not reported.
    */
   async executeEach<Values, Row>(query: Prepared<Values, Row>, values: readonly Values[]): Promise<readonly Row[]> {
     const rows: Row[] = [];
