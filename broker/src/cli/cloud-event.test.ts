@@ -26,7 +26,7 @@ describe("fromCloudEvent", () => {
     expect(textOf(read(`,"data":${data}`))).toBe(data);
   });
 
-  it("reads the content from data of text, and from data_base64", () => {
+  it("reads the content from `data` with datacontenttype text/plain, and from `data_base64`", () => {
     expect(textOf(read(',"datacontenttype":"text/plain","data":"grüße"'))).toBe("grüße");
     expect(textOf(read(',"data_base64":"aGVsbG8="'))).toBe("hello");
   });

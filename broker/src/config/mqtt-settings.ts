@@ -84,7 +84,7 @@ export const mqttSettings = {
   mqttPacketBytesMax: integer({
     section,
     description:
-      "Longest packet (Maximum Packet Size). When the header announces a longer one, the broker disconnects the client with 0x95, and does not wait for the rest. A CONNECT may have 128 KiB at most.",
+      "Longest packet (Maximum Packet Size). When the header announces a longer packet, the broker closes the connection without waiting for the rest; a connected 5.0 client first gets 0x95. A CONNECT may have 128 KiB at most.",
     default: 512 * 1024,
     unit: "bytes",
     min: 1024,
@@ -105,7 +105,7 @@ export const mqttSettings = {
   mqttPayload: choice(["raw", "event"], {
     section,
     description:
-      "What subscribers get as the payload. `raw`: the content of the event. `event`: the event as the REST interface returns it, as JSON with topic, content in Base64, extensions and eventId. With both values, the payload of a publish becomes the content.",
+      "What subscribers get as the payload. `raw`: the content of the event. `event`: the event as the REST interface returns it, as JSON with topic, content in Base64, extensions and eventId. With either value, the payload that a client publishes becomes the event's content.",
     default: "raw",
   }),
   mqttFiltersRefused: list({

@@ -63,7 +63,10 @@ function createRecordingLogger(inherited: LogFields = {}): Logger {
   return { debug: note, info: note, warn: note, error: note, child };
 }
 
-/** Builds a broker with group 1 on its embedded chain and group 2 on an outside one. Uses the chains and the store of an earlier broker if given. */
+/**
+ * Builds a broker with two groups on chains in memory. The engine treats the chain of group 1 as embedded, because `isFinal` is true, and that of group 2 as an
+ * outside one. Uses the chains and the store of an earlier broker if given.
+ */
 function build(
   earlier: {
     readonly chains?: readonly MemoryChain[];

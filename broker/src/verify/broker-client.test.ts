@@ -26,7 +26,7 @@ it("says that an answer broke off, not that the server does not answer", async (
   await expect(asking).rejects.toThrow(new Unverifiable(`the answer of ${broker} broke off (UND_ERR_SOCKET)`));
 });
 
-it("reads no more of an endless answer than the answer of a broker can have, and does not ask again", async () => {
+it("stops reading an endless answer at the maximum size of an answer with one event, and does not ask again", async () => {
   let requests = 0;
   const broker = await serve((_request, response) => {
     requests += 1;

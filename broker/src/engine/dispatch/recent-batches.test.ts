@@ -59,7 +59,7 @@ function batchOf(blockNumber: number): EventBatch {
   return batchOfOne({ topic, blockNumber, sequence: blockNumber, contentBytes });
 }
 
-it("finds every place within a page in memory, and reads the next page from the store", async () => {
+it("serves every place within a page from memory, and reads the next page from the store", async () => {
   const index = new Index();
   const page = await index.read(0);
   expect(page?.batches.map(({ blockNumber }) => blockNumber)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);

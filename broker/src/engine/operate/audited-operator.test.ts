@@ -153,7 +153,7 @@ it("audits an order before it changes anything, and each result as soon as it is
   await ordered;
 });
 
-it("audits that an order for many was refused once its admin's key was revoked half-way", async () => {
+it("if the admin's key is revoked half-way through an order for many subscriptions, the audit log says that the order was refused", async () => {
   await subscribe(Array(33).fill("http://one/"));
   const moving = createDeferred<void>();
   beforeMove = () => moving.promise;

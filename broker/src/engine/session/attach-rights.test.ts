@@ -130,7 +130,7 @@ it("keeps no member of a share for an attach that it refuses", async () => {
   expect(looks).toBe(0);
 });
 
-it("lets another member of a share have the events of a session at once that a refused attach has removed", async () => {
+it("if a refused attach has removed a session, another member of its share gets its events at once", async () => {
   claims.resolve();
   const other = "2".repeat(16);
   await addKey(other, "all of a");

@@ -40,7 +40,7 @@ async function join(peer: RecordingPeer, key: string, { qos = 1, filters = ["$sh
 const events = 50;
 const members = 20;
 
-it("asks a member without room once, and not for each event that another member acknowledges", async () => {
+it("does not ask members without room again for each event that another member acknowledges", async () => {
   const full = Array.from({ length: members }, () => new FullPeer());
   for (const [index, peer] of full.entries()) await join(peer, `full ${index}`);
   const reader = new RecordingPeer();
@@ -55,7 +55,7 @@ it("asks a member without room once, and not for each event that another member 
   expect(full.reduce((sum, { asked }) => sum + asked, 0)).toBeLessThan(3 * members);
 });
 
-it("gives events to a member again once it has room", async () => {
+it("gives a waiting event to a full member once it has room and wakes", async () => {
   const slow = new FullPeer();
   const attachment = await join(slow, "slow");
   await engine.publishMany("a", 1);
@@ -81,7 +81,7 @@ function watchWakes() {
   return woken;
 }
 
-it("wakes each share that waits for room once, and not again when another one has taken the room", async () => {
+it("after an acknowledgement, wakes each waiting share once, although only one of them gets the room", async () => {
   const peer = new RecordingPeer();
   const filters = Array.from({ length: 20 }, (_, index) => `$share/s${index}/a`);
   const { session } = await join(peer, "many", { filters });

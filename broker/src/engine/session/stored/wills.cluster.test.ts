@@ -22,7 +22,7 @@ const will: WillRequest = {
   expiresAfterMs: undefined,
 };
 
-it("publishes a will once if its node is killed after it recorded the will's name, and starts again before its membership expires", async () => {
+it("publishes a will once if its node is killed right after it recorded the will's publish key, and restarts before its membership expires", async () => {
   const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
   const rest = { will, expiryMs: 600_000, onConnected: () => {} };
   const keeper = await cluster.findFollower();
@@ -46,8 +46,8 @@ it("publishes a will once if its node is killed after it recorded the will's nam
 
 it.each([
   ["another node", 1],
-  ["its node", 0],
-])("publishes the will of a connection if %s took its session and was killed at once (%i)", async (_, step) => {
+  ["the same node", 0],
+])("publishes a connection's will if %s claimed the session and was killed at once", async (_, step) => {
   const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
   const rest = { expiryMs: 600_000, onConnected: () => {} };
   const keeper = await cluster.findFollower();
@@ -68,8 +68,8 @@ it.each([
 
 it.each([
   ["another node", 1],
-  ["its node", 0],
-])("publishes the will of a connection if %s took its session and lost the store's answer (%i)", async (_, step) => {
+  ["the same node", 0],
+])("publishes a connection's will if %s claimed the session and lost the store's answer", async (_, step) => {
   const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
   const rest = { expiryMs: 600_000, onConnected: () => {} };
   const keeper = await cluster.findFollower();
@@ -89,7 +89,7 @@ it.each([
 });
 
 it.each(["before", "after"])(
-  "the other node does not get a will that a node publishes, even if another attach fails %s the claim that took the will is answered",
+  "a node keeps a will that it is publishing, even if another attach fails (%s the answer to the will's claim)",
   async (when) => {
     const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
     const rest = { expiryMs: 600_000, onConnected: () => {} };
@@ -105,7 +105,8 @@ it.each(["before", "after"])(
     const claim = store.sessions.claimSession.bind(store.sessions);
     const answering = createDeferred<void>();
     store.sessions.claimSession = async (claimed) => {
-      const willId = "00000000-0000-4000-8000-000000000000" as SessionId; // Before the session's own row, for which the search waits.
+      // Sorts before the session's id: the search of LostAttaches must meet the will's row before the session's own row, where it waits for the lock.
+      const willId = "00000000-0000-4000-8000-000000000000" as SessionId;
       const answer = await claim({ ...claimed, willId });
       if (claimed.key === "lost") throw new BrokerError("storeUnreachable");
       if (when === "before") await answering.promise;
@@ -131,11 +132,11 @@ it.each(["before", "after"])(
 it.each([
   { taker: "another node", step: 1, delayMs: 0, cutOffMs: 5_500 },
   { taker: "another node", step: 1, delayMs: 0, cutOffMs: 9_000 },
-  { taker: "its node", step: 0, delayMs: 0, cutOffMs: 5_500 },
-  { taker: "its node", step: 0, delayMs: 0, cutOffMs: 9_000 },
-  { taker: "its node", step: 0, delayMs: 20_000, cutOffMs: 5_500 },
+  { taker: "the same node", step: 0, delayMs: 0, cutOffMs: 5_500 },
+  { taker: "the same node", step: 0, delayMs: 0, cutOffMs: 9_000 },
+  { taker: "the same node", step: 0, delayMs: 20_000, cutOffMs: 5_500 },
 ])(
-  "publishes the will of a connection if $taker took its session and was then cut off for $cutOffMs ms (delay of $delayMs ms)",
+  "publishes a connection's will if $taker claimed the session and was then cut off for $cutOffMs ms (will delay: $delayMs ms)",
   async ({ step, delayMs, cutOffMs }) => {
     const request = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
     const rest = { expiryMs: 600_000, onConnected: () => {} };

@@ -61,7 +61,7 @@ it("does not return to an endpoint during its Retry-After, even if it answers an
   await set.close();
 });
 
-it("waits for the Retry-After of the only endpoint, and reports it, even if the endpoint answers an earlier request", async () => {
+it("sends nothing to the only endpoint during its Retry-After, and reports the Retry-After, even if the endpoint answers an earlier request", async () => {
   await using node = await FakeNode.start();
   const lines: string[] = [];
   const set = await createSet([node], stopped, { ...silentLogger, info: (message) => void lines.push(message) });

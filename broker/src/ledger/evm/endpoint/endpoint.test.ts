@@ -3,7 +3,7 @@ import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
 import { Endpoint } from "./endpoint.ts";
 import { EndpointError } from "./endpoint-error.ts";
 
-test("counts concurrent requests without an answer once, and is down after another one", () => {
+test("counts one failure if three concurrent requests get no answer, and is down if a later request gets none either", () => {
   const connection = {
     name: "node",
     canNotify: false,

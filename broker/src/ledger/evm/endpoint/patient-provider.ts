@@ -4,7 +4,7 @@ import type { Clock } from "../../../ports/clock.ts";
 import { EndpointError } from "./endpoint-error.ts";
 import type { EvmProvider } from "./rpc.ts";
 
-/** Pause before a request that exceeded a rate limit is repeated, in milliseconds. Most limits are per second. */
+/** How long to wait before repeating a request that exceeded a rate limit, in milliseconds. Most limits are per second. */
 const pauseMs = 1_000;
 /** Maximum number of repeats of a request that exceeds a rate limit. */
 const repeatsMax = 10;
@@ -16,8 +16,8 @@ export interface PatientProviderOptions {
 }
 
 /**
- * A provider whose requests wait for the rate limits of its endpoints instead of failing. A start makes about 15 consecutive requests, and after a failure
- * begins again with the first one. If a limit is below that number, no start would succeed without the waits.
+ * A provider that repeats requests over a rate limit up to `repeatsMax` times while `isPatient` is true, with a pause before each. A start makes about 15
+ * consecutive requests, and after a failure begins again with the first one. If a limit is below that number, no start would succeed without the waits.
  */
 export function createPatientProvider(
   provider: EvmProvider,

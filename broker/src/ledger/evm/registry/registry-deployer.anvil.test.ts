@@ -230,7 +230,7 @@ it("reports a reverted deployment, and the next start sends another", async () =
     const answer = await pass();
     if (method !== "eth_getTransactionReceipt" || answer === null || !isReverted) return answer;
     isReverted = false;
-    return { ...(answer as object), status: "0x0" }; // A receipt, by the specification.
+    return { ...(answer as object), status: "0x0" }; // By the specification, an answer that is not null is a receipt object.
   };
   const ledger = harness.createLedger({ memory, journal: new TestJournal(), registry: "deploy" });
   await expect(ledger.start()).rejects.toMatchObject({
@@ -250,7 +250,7 @@ it("waits for a receipt that the endpoint lacks although the nonce is used", asy
 });
 
 it.each([1, 2])(
-  "deploys no second registry if the first %d answers of the chain node do not count the deployment of the first",
+  "deploys no second registry if the chain node's transaction count omits the first deployment in its first answers (%d)",
   async (times) => {
     await startOnce({ memory: { find: async () => undefined, save: async (record) => record } });
     await ask("anvil_setNextBlockBaseFeePerGas", "0x2540be40000"); // Otherwise the second deployment would be the same transaction.
