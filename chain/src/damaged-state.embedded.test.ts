@@ -90,7 +90,7 @@ function damageEach(
   });
 }
 
-it("refuses reads that depend on a damaged node or code, and never returns a wrong value", () => {
+it("the chain refuses reads that depend on a damaged node or code, and never returns a wrong value", () => {
   const sqlite = new DatabaseSync(file);
   try {
     expect(askAll(sqlite)).toEqual({ wrong: 0, refused: 0 });
@@ -108,7 +108,7 @@ it("refuses reads that depend on a damaged node or code, and never returns a wro
   }
 });
 
-it("reports a damaged state to the owner of a running chain, and builds no block on it", async () => {
+it("a running chain reports a damaged state to its owner, and builds no block on that state", async () => {
   const copy = join(folder, "copy.db");
   copyFileSync(file, copy);
   const sqlite = new DatabaseSync(copy);
@@ -134,7 +134,7 @@ it("reports a damaged state to the owner of a running chain, and builds no block
 it.each([
   ["truncated", "substr(header, 1, 40)"],
   ["not an RLP list", "CAST(x'00' || substr(header, 2) AS BLOB)"],
-])("refuses a file whose newest header is %s, and says to restore it", async (_, header) => {
+])("a chain refuses to start on a file whose newest header is %s, and says to restore the file", async (_, header) => {
   const copy = join(folder, "header.db");
   copyFileSync(file, copy);
   const sqlite = new DatabaseSync(copy);

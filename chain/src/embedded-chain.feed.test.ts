@@ -81,7 +81,7 @@ it("submit accepts a transaction after a nonce gap, and refuses its repeat with 
   await expect(chain.submit(Uint8Array.of(5))).rejects.toBeInstanceOf(ProviderRpcError);
 });
 
-it("keeps the write-ahead log below twice its limit while blocks change many slots", async () => {
+it("the chain keeps the write-ahead log below twice its limit while blocks change many slots", async () => {
   await using chain = await folder.start();
   const blocks: CommittedBlock[] = [];
   chain.follow((block) => blocks.push(block));

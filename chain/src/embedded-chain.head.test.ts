@@ -154,7 +154,7 @@ describe("a chain without an intact head file", () => {
     expect(readFileSync(headFileOf(file), "utf8")).toBe("damaged");
   });
 
-  it("a stop writes no head file beside another chain that has taken the place of the file", async () => {
+  it("a stop writes no head file if another chain's file has taken the place of the chain's file", async () => {
     await run([0, 1]);
     const chain = await start();
     renameSync(folder, `${folder}-away`);

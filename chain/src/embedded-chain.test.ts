@@ -66,7 +66,7 @@ async function send(chain: EmbeddedChain, nonce: number, data?: Hex): Promise<He
 }
 
 describe("startEmbeddedChain", () => {
-  it("keeps blocks, receipts and balances over a restart", async () => {
+  it("the chain keeps blocks, receipts and balances over a restart", async () => {
     let hash: Hex;
     let head: Head;
     {
@@ -87,7 +87,7 @@ describe("startEmbeddedChain", () => {
     });
   });
 
-  it("puts 50 waiting transactions into few blocks, and makes no block if none wait", async () => {
+  it("the chain puts 50 waiting transactions into few blocks, and makes no block if none wait", async () => {
     await using chain = await start({ file: ":memory:" });
     await ask(chain, "eth_subscribe", "newHeads");
     const heads: Head[] = [];
@@ -104,7 +104,7 @@ describe("startEmbeddedChain", () => {
     expect(await ask(chain, "eth_blockNumber")).toBe(before);
   });
 
-  it("sends a notification for each log of a new block, until eth_unsubscribe", async () => {
+  it("the chain sends a notification for each log of a new block, until eth_unsubscribe", async () => {
     await using chain = await start({ file: ":memory:" });
     await ask(chain, "eth_subscribe", "newHeads");
     const deployed = untilHead(chain);
@@ -133,13 +133,13 @@ describe("startEmbeddedChain", () => {
     ]);
   });
 
-  it("refuses to start twice on one file", async () => {
+  it("the chain refuses to start twice on one file", async () => {
     await using chain = await start();
     await expect(start()).rejects.toThrow(/is in use by another process/);
     expect(await ask(chain, "eth_blockNumber")).toBe("0x0");
   });
 
-  it("reports a damaged lock file, and starts once that file is removed", async () => {
+  it("the chain reports a damaged lock file, and starts once that file is removed", async () => {
     await (await start()).stop();
     writeFileSync(`${folder.file}-lock`, "no database");
     await expect(start()).rejects.toThrow(`The lock ${folder.file}-lock is damaged`);
@@ -148,7 +148,7 @@ describe("startEmbeddedChain", () => {
     expect(await ask(chain, "eth_blockNumber")).toBe("0x0");
   });
 
-  it("copies the write-ahead log of a killed process into the file after the first new block, even if that block is small", async () => {
+  it("the chain copies the write-ahead log of a killed process into the file after the first new block, even if that block is small", async () => {
     const killed = join(folder.path, "killed");
     await using first = await start();
     await ask(first, "eth_subscribe", "newHeads");
@@ -164,7 +164,7 @@ describe("startEmbeddedChain", () => {
     await vi.waitUntil(() => statSync(killed).size > size, { timeout: 10_000 });
   });
 
-  it("refuses another chain id and an account that it never funded", async () => {
+  it("the chain refuses another chain id and an account that it never funded", async () => {
     await (await start()).stop();
     await expect(start({ chainId: CHAIN_ID + 1 })).rejects.toThrow(/has chain id 1337, not 1338/);
     await expect(start({ genesisAccounts: [SINK] })).rejects.toThrow(/was not funded at its genesis/);
@@ -173,25 +173,25 @@ describe("startEmbeddedChain", () => {
   it.each([
     ["no database", "this is not a database, and long enough to be taken for one".repeat(100)],
     ["half of a header", "SQLite format 3\0"],
-  ])("refuses a file that is %s", async (_name, content) => {
+  ])("the chain refuses a file that is %s", async (_name, content) => {
     writeFileSync(folder.file, content);
     const refusal = await start().catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(ChainFileError);
     expect((refusal as Error).message).toContain(folder.file);
   });
 
-  it("refuses a path in a missing folder", async () => {
+  it("the chain refuses a path in a missing folder", async () => {
     await expect(start({ file: join(folder.path, "missing", "chain.db") })).rejects.toThrow(/cannot be opened/);
   });
 
-  it("rejects requests after a stop, and can be stopped again", async () => {
+  it("the chain rejects requests after a stop, and can be stopped again", async () => {
     const chain = await start({ file: ":memory:" });
     await chain.stop();
     await expect(ask(chain, "eth_blockNumber")).rejects.toMatchObject({ code: 4900 });
     await chain.stop();
   });
 
-  it("ends a search for logs over several blocks when its time is up, but always searches one block", async () => {
+  it("when the time is up, the chain ends a search for logs over several blocks, but it always searches one block", async () => {
     await using chain = await start({ file: ":memory:", callTimeMsMax: 0 });
     await ask(chain, "eth_subscribe", "newHeads");
     for (const nonce of [0, 1]) {
@@ -206,7 +206,7 @@ describe("startEmbeddedChain", () => {
     expect(await ask(chain, "eth_getLogs", { fromBlock: "0x2", toBlock: "0x2" })).toEqual([]);
   });
 
-  it("ends a call that runs too long and answers the next", async () => {
+  it("the chain ends a call that runs too long and answers the next", async () => {
     await using chain = await start({ file: ":memory:", callTimeMsMax: 20 });
     const spin = { [SINK]: { code: "0x5b600056" } }; // JUMPDEST, PUSH1 0, JUMP
     await expect(ask(chain, "eth_call", { to: SINK }, "latest", spin)).rejects.toMatchObject({
@@ -217,7 +217,7 @@ describe("startEmbeddedChain", () => {
     expect(Number(await ask(chain, "eth_call", { to: SINK }, "latest", answer))).toBe(42);
   });
 
-  it("refuses a transaction over the size limit or the gas limit", async () => {
+  it("the chain refuses a transaction over the size limit or the gas limit", async () => {
     await using chain = await start({ file: ":memory:", transactionBytesMax: 200, blockGasLimit: 900_000n });
     await expect(send(chain, 0, `0x${"00".repeat(200)}`)).rejects.toMatchObject({
       code: -32000,
@@ -226,12 +226,12 @@ describe("startEmbeddedChain", () => {
     await expect(send(chain, 0)).rejects.toMatchObject({ code: -32000, message: "exceeds block gas limit" });
   });
 
-  it("rejects a request whose parameters cannot be copied to the worker", async () => {
+  it("the chain rejects a request whose parameters cannot be copied to the worker", async () => {
     await using chain = await start({ file: ":memory:" });
     await expect(ask(chain, "eth_blockNumber", () => 1)).rejects.toThrow(/could not be cloned/);
   });
 
-  it("answers requests while the disk is full, and has announced only written blocks", async () => {
+  it("the chain answers requests while the disk is full, and has announced only written blocks", async () => {
     await (await start()).stop();
     await using chain = await start({ filePagesMax: 64 });
     await ask(chain, "eth_subscribe", "newHeads");
@@ -263,7 +263,7 @@ describe("startEmbeddedChain", () => {
     await verifyChainFile(folder.file);
   });
 
-  it("stops at once if the disk gets full while it stops", async () => {
+  it("the chain stops at once if the disk gets full during the stop", async () => {
     await (await start()).stop();
     const chain = await start({ filePagesMax: 1 });
     const faulted = new Promise((resolve) => chain.on("fault", resolve));
@@ -291,7 +291,7 @@ const unusedSettings = { file: ":memory:", chainId: CHAIN_ID, callGasMax: 0n, ca
 const noNativeCalls = new NativeCalls(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 
 describe("a chain whose worker does not end", () => {
-  it("stop returns at its deadline", async () => {
+  it("if the worker does not end, stop returns at its deadline", async () => {
     const worker = new Worker('require("node:worker_threads").parentPort.once("message", () => { for (;;); })', {
       eval: true,
     });
@@ -305,7 +305,7 @@ describe("a chain whose worker does not end", () => {
 });
 
 describe("a chain whose worker ends by itself", () => {
-  it("rejects pending and later requests, and notifies its owner", async () => {
+  it("if the worker ends by itself, the chain rejects pending and later requests, and notifies its owner", async () => {
     const worker = new Worker('require("node:worker_threads").parentPort.once("message", () => process.exit(3))', {
       eval: true,
     });
@@ -339,7 +339,7 @@ describe("a chain whose process is killed", () => {
     return hashes;
   }
 
-  it("keeps every confirmed transaction, and a state that can be recomputed", async () => {
+  it("a chain whose process is killed keeps every confirmed transaction, and a state that can be recomputed", async () => {
     const answered: string[] = [];
     for (const answers of [1, 37, 120]) answered.push(...(await killAfter(answers)));
     const chain = await start();

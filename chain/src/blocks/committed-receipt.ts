@@ -8,7 +8,7 @@ export interface CommittedLog {
   readonly data: Buffer;
 }
 
-/** The fields of a receipt that the thread outside the worker needs. */
+/** The fields of a receipt that the chain's owner needs. The owner runs outside the chain's worker thread. */
 export interface CommittedReceipt {
   /** False if the execution failed; then there are no logs. */
   readonly isSuccess: boolean;
@@ -17,7 +17,9 @@ export interface CommittedReceipt {
 
 const LIST_PREFIX_MIN = 0xc0;
 
-/** Reads an encoded receipt. Creates no object per RLP item, for speed: a block with many topics has thousands of items, almost all in logs. */
+/**
+ * Reads an encoded receipt. Creates no object per RLP item, for speed: a block with events of many Stele topics has thousands of RLP items, almost all in logs.
+ */
 export function readCommittedReceipt(receipt: Buffer): CommittedReceipt {
   const reader = new RlpReader(receipt);
   // A typed receipt has its type before the list (EIP-2718).

@@ -39,14 +39,14 @@ describe("a stored receipt", () => {
       Buffer.concat([Buffer.alloc(31), Uint8Array.of(9), content]),
       Buffer.concat([content, Buffer.alloc(3)]),
     ],
-  ])("stores log data once if the transaction contains %s", (_name, data, raw) => {
+  ])("a receipt stores log data once if the transaction contains %s", (_name, data, raw) => {
     const { receipt, encoded, decoded } = store(data, raw);
     expect(encoded.length).toBeLessThan(600);
     expect(toHexLogs(decoded.logs)).toEqual(toHexLogs(receipt.logs));
     expect(decoded).toMatchObject({ cumulativeGasUsed: 42_000n, isSuccess: true });
   });
 
-  it("stores the bytes of short log data only once if their place in the transaction is known", () => {
+  it("a receipt stores the bytes of short log data only once if their place in the transaction is known", () => {
     const memory = Buffer.concat([randomBytes(40), randomBytes(100), randomBytes(40)]);
     const raw = memory.subarray(10);
     const original = { buffer: memory.buffer, byteOffset: memory.byteOffset + 40 };
@@ -60,7 +60,7 @@ describe("a stored receipt", () => {
     ["in other memory", Buffer.from(randomBytes(200)), 0],
     ["before the transaction", undefined, -5],
     ["beyond the end of the transaction", undefined, 150],
-  ])("stores log data in full if it is a copy of bytes %s", (_name, other, at) => {
+  ])("a receipt stores log data in full if the data is a copy of bytes %s", (_name, other, at) => {
     const memory = randomBytes(300);
     const raw = memory.subarray(50, 250);
     const { buffer, byteOffset } = other ?? raw;
@@ -74,7 +74,7 @@ describe("a stored receipt", () => {
     ["short", randomBytes(100)],
     ["not from the transaction", randomBytes(5_000)],
     ["all zeros", Buffer.alloc(5_000)],
-  ])("reads back log data that is %s", (_name, data) => {
+  ])("a stored receipt returns log data that is %s", (_name, data) => {
     const { receipt, decoded } = store(data, Buffer.concat([randomBytes(50), Buffer.alloc(2_000), randomBytes(50)]));
     expect(toHexLogs(decoded.logs)).toEqual(toHexLogs(receipt.logs));
   });

@@ -39,13 +39,13 @@ function create() {
 }
 
 describe("BlockClock.now", () => {
-  it("equals the time of day while nobody sets the clock", () => {
+  it("BlockClock.now equals the time of day while nobody sets the clock", () => {
     const { clocks, sinceStart } = create();
     clocks.pass(3 * HOUR);
     expect(sinceStart()).toBe(3 * HOUR);
   });
 
-  it("follows at once when the clock is set forward by an hour or back by six hours", () => {
+  it("BlockClock.now follows at once when the clock is set forward by an hour or back by six hours", () => {
     const { clocks, sinceStart } = create();
     clocks.step(HOUR);
     expect(sinceStart()).toBe(HOUR);
@@ -53,7 +53,7 @@ describe("BlockClock.now", () => {
     expect(sinceStart()).toBe(-5 * HOUR);
   });
 
-  it("ignores that the clock is set ten years ahead if it is set back within ten minutes", () => {
+  it("BlockClock.now ignores a step of ten years ahead if the clock is set back within ten minutes", () => {
     const { clocks, sinceStart } = create();
     clocks.step(10 * YEAR);
     expect(sinceStart()).toBe(0);
@@ -64,7 +64,7 @@ describe("BlockClock.now", () => {
     expect(sinceStart()).toBe(10 * MINUTE);
   });
 
-  it("follows a step of the clock of ten years once the step has lasted ten minutes", () => {
+  it("BlockClock.now follows a step of ten years once the step has lasted ten minutes", () => {
     const { clocks, sinceStart } = create();
     clocks.step(10 * YEAR);
     sinceStart();
@@ -74,7 +74,7 @@ describe("BlockClock.now", () => {
     expect(sinceStart()).toBe(10 * YEAR + 10 * MINUTE + SECOND);
   });
 
-  it("restarts the wait of ten minutes when the clock was right in between or is set again", () => {
+  it("if the clock was right in between or is set again, BlockClock.now restarts the wait of ten minutes", () => {
     const { clocks, sinceStart } = create();
     clocks.step(YEAR);
     sinceStart();

@@ -184,7 +184,7 @@ it("checkIndexEntries names the file and what to do if the disk is full, and the
   await expect(check(chain, false)).rejects.toThrow(full);
 });
 
-it("the error of checkIndexEntries says that the file of a running chain cannot be written, not that it cannot be opened", async () => {
+it("the error of checkIndexEntries says that the file of a running chain cannot be read or written", async () => {
   const copy = damaged((sqlite) => sqlite.exec("DELETE FROM places"));
   await using chain = await start(copy);
   const other = new DatabaseSync(copy);
@@ -200,7 +200,7 @@ it("the error of checkIndexEntries says that the file of a running chain cannot 
 it.each([
   ["a transaction that its block does not have", 0],
   ["a block that the chain does not have", 30],
-])("refuses a read whose index entry points to %s", async (_, bit) => {
+])("the chain refuses a read whose index entry points to %s", async (_, bit) => {
   await using chain = await start(damaged((sqlite) => sqlite.exec(flipSql("place", bit))));
   const refused = /index of hashes and logs is damaged/;
   const logs = [{ address, fromBlock: "0x1", toBlock: "latest" }];

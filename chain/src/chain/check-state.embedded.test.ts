@@ -80,7 +80,7 @@ describe("checkState", () => {
     return steps;
   }
 
-  it("reads every node of an undamaged state in several steps", () => {
+  it("checkState reads every node of an undamaged state in several steps", () => {
     const steps = checkAll();
     const { count } = sqlite.prepare("SELECT count(*) AS count FROM nodes").get() as { count: number };
     expect(damagedIn(steps)).toEqual([]);
@@ -92,7 +92,7 @@ describe("checkState", () => {
     ["nodes", "key", "node", 1],
     // Both contracts have the same code: the check reads it twice.
     ["codes", "hash", "code", 2],
-  ])("finds a flipped bit in every fifth row of %s", (...[table, key, bytes, timesSeen]) => {
+  ])("checkState finds a flipped bit in every fifth row of %s", (...[table, key, bytes, timesSeen]) => {
     const rows = sqlite.prepare(`SELECT ${key} AS at, ${bytes} AS bytes FROM ${table}`).all() as {
       readonly at: Uint8Array;
       readonly bytes: Uint8Array;
@@ -113,7 +113,7 @@ describe("checkState", () => {
     expect(counts.filter((count) => count !== timesSeen)).toEqual([]);
   });
 
-  it("continues after a missing node", () => {
+  it("checkState continues after a missing trie node", () => {
     sqlite.exec("DELETE FROM nodes WHERE length(key) = 34");
     const damaged = damagedIn(checkAll());
     expect(damaged.length).toBeGreaterThan(2);
@@ -121,7 +121,7 @@ describe("checkState", () => {
   });
 });
 
-it("rewrites the damaged node and code that a running chain has in memory, and leaves another node damaged", async () => {
+it("checkState repairs a damaged node or code only if the running chain has an intact copy in memory", async () => {
   const copy = join(folder, "running.db");
   copyFileSync(file, copy);
   await using chain = await start(copy);

@@ -59,7 +59,7 @@ async function submit(chain: Chain, nonce: number): Promise<void> {
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 afterEach(() => void vi.useRealTimers());
 
-it("accepts transactions again once the log can be copied into the file, even if no transaction waited meanwhile", async () => {
+it("after a full disk, the chain accepts transactions again once it can copy the log into the file, even if no transaction waits", async () => {
   const disk = new SmallDisk(":memory:");
   const { chain, reported } = await open(disk);
   disk.isFull = true;
@@ -74,7 +74,7 @@ it("accepts transactions again once the log can be copied into the file, even if
   await chain.stop();
 });
 
-it("reports a full disk to its owner, and continues, if the log cannot be copied into the file after releaseFile", async () => {
+it("if the log cannot be copied into the file after releaseFile, the chain reports a full disk to its owner, and continues", async () => {
   const disk = new SmallDisk(":memory:");
   const { chain, reported } = await open(disk);
   expect(chain.holdFile()).toBe(true);
@@ -105,7 +105,7 @@ function check(chain: Chain): boolean {
   return step.isDamaged;
 }
 
-it("checks an undamaged index on a full disk, whatever the length of the log", async () => {
+it("checkIndexEntries checks an undamaged index on a full disk, whatever the length of the log", async () => {
   const disk = new SmallDisk(":memory:");
   const { chain, reported } = await open(disk);
   disk.isFull = true;

@@ -44,9 +44,13 @@ function damage(column: "raw" | "receipt"): void {
 
 describe("repairBlock", () => {
   it.each([
-    ["a transaction whose receipt is intact and, by chance, has bytes like a part of it", "raw", longData],
+    [
+      "a transaction if its intact receipt has, by chance, the same bytes as a part of the transaction",
+      "raw",
+      longData,
+    ],
     ["a receipt that contains a part literally", "receipt", part],
-  ] as const)("repairs %s", async (_what, column, data) => {
+  ] as const)("repairBlock repairs %s", async (_what, column, data) => {
     const known = await makeBlocks(data);
     damage(column);
     await using chain = await folder.start();
@@ -55,7 +59,7 @@ describe("repairBlock", () => {
     expect(await chain.checkBlocks({ from: 2, to: 2 })).toMatchObject({ damaged: [] });
   });
 
-  it("gives up a large transaction soon, without trying its data at many offsets, because new blocks wait", async () => {
+  it("repairBlock soon gives up on a large transaction, because new blocks wait", async () => {
     const known = await makeBlocks(concatBytes([new Uint8Array(1_000_000).fill(0x61), part]));
     damage("raw");
     await using chain = await folder.start();

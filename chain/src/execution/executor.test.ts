@@ -47,7 +47,7 @@ async function createWorld(options: {
   return { executor, mismatches, stored, state, view };
 }
 
-it("keeps the EVM's result when the chain's interpreter differs, and runs the EVM from then on", async () => {
+it("the executor keeps the EVM's result when the chain's interpreter differs, and runs the EVM from then on", async () => {
   const { executor, mismatches, stored } = await createWorld({ chainId: 1, evmChainId: 2, checkInterval: 1_000 });
   await executor.execute(message, block);
   expect(mismatches).toEqual([expect.stringContaining("disagrees with the EVM on slot 0x0000")]);
@@ -57,7 +57,7 @@ it("keeps the EVM's result when the chain's interpreter differs, and runs the EV
   expect(mismatches).toHaveLength(1);
 });
 
-it("changes accounts as the EVM does, with and without checks", async () => {
+it("the executor changes accounts as the EVM does, with and without checks", async () => {
   const worlds = await Promise.all(
     [1, 1_000].map((checkInterval) => createWorld({ chainId: 1, evmChainId: 1, checkInterval })),
   );
@@ -70,7 +70,7 @@ it("changes accounts as the EVM does, with and without checks", async () => {
   expect(states[1]).toEqual(states[0]);
 });
 
-it("gives the EVM's state root after contract creations, with and without checks", async () => {
+it("the executor gives the EVM's state root after contract creations, with and without checks", async () => {
   const worlds = await Promise.all(
     [1, 1_000].map((checkInterval) => createWorld({ chainId: 1, evmChainId: 1, checkInterval, code: CREATE })),
   );

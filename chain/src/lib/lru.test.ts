@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Lru } from "./lru.ts";
 
 describe("Lru", () => {
-  it("drops the least recently used entry once there are more than entriesMax", () => {
+  it("Lru drops the least recently used entry once there are more than entriesMax", () => {
     const lru = new Lru<string, number>({ entriesMax: 2 });
     lru.set("a", 1);
     lru.set("b", 2);
@@ -11,7 +11,7 @@ describe("Lru", () => {
     expect(["a", "b", "c"].map((key) => lru.get(key))).toEqual([1, undefined, 3]);
   });
 
-  it("drops entries beyond weightMax, and counts neither replaced nor deleted entries", () => {
+  it("Lru drops entries beyond weightMax, and counts neither replaced nor deleted entries", () => {
     const lru = new Lru<string, number>({ weightMax: 10 });
     lru.set("a", 1, 6);
     lru.set("a", 2, 4);

@@ -6,7 +6,7 @@ import { rememberedKeccak, rememberedKeccakOf } from "./remembered-keccak.ts";
 const inputOf = (number: number): Buffer => Buffer.from(`input ${number}`);
 
 describe("rememberedKeccak", () => {
-  it("returns the right hash for inputs repeated after more inputs than it remembers", () => {
+  it("rememberedKeccak returns the right hash for inputs repeated after more inputs than it remembers", () => {
     const often = inputOf(-1);
     const kept = rememberedKeccak(often);
     for (let number = 0; number < 2 * REMEMBERED_HASHES_MAX; number += 1) {
@@ -22,12 +22,12 @@ describe("rememberedKeccak", () => {
     }
   });
 
-  it("keeps 1,000 hashes in at most two buffers", () => {
+  it("rememberedKeccak keeps 1,000 hashes in at most two buffers", () => {
     const memories = new Set(Array.from({ length: 1_000 }, (_, number) => rememberedKeccak(inputOf(number)).buffer));
     expect(memories.size).toBeLessThanOrEqual(2);
   });
 
-  it("hashes an input that is too long to remember", () => {
+  it("rememberedKeccak hashes an input that is too long to remember", () => {
     const long = Buffer.alloc(65, 1);
     expect(rememberedKeccak(long)).toEqual(keccak256(long));
   });

@@ -34,7 +34,7 @@ function transaction(sender: number, nonce: number, fee = 100n): AdmittedTransac
 const order = (pool: Pool): string[] => [...pool.executable()].map(({ sender, nonce }) => `${sender[0]}:${nonce}`);
 
 describe("Pool", () => {
-  it("returns runnable transactions by arrival, each after those of its sender with a lower nonce", () => {
+  it("Pool returns runnable transactions by arrival, each after those of its sender with a lower nonce", () => {
     const pool = new Pool(() => 0n);
     for (const [sender, nonce] of [
       [1, 1],
@@ -50,7 +50,7 @@ describe("Pool", () => {
     expect(order(pool)).toEqual(["1:0", "1:1", "2:0", "1:2", "1:3", "2:1"]);
   });
 
-  it("returns neither removed transactions nor those that they leave behind a nonce gap", () => {
+  it("Pool returns neither removed transactions nor those that they leave behind a nonce gap", () => {
     const pool = new Pool(() => 0n);
     const first = transaction(1, 0);
     pool.add(first);
@@ -60,7 +60,7 @@ describe("Pool", () => {
     expect(pool.size).toBe(1);
   });
 
-  it("replaces a transaction only with one that pays a tenth more", () => {
+  it("Pool replaces a transaction only with one that pays a tenth more", () => {
     const pool = new Pool(() => 0n);
     pool.add(transaction(1, 0, 100n));
     expect(() => pool.add(transaction(1, 0, 109n))).toThrow("replacement transaction underpriced");
@@ -69,20 +69,20 @@ describe("Pool", () => {
     expect([...pool.executable()][0]?.maxFeePerGas).toBe(110n);
   });
 
-  it("refuses a used nonce, and a nonce too far past the next one", () => {
+  it("Pool refuses a used nonce, and a nonce too far past the next one", () => {
     const pool = new Pool(() => 5n);
     expect(() => pool.add(transaction(1, 4))).toThrow("nonce too low: next nonce 5, tx nonce 4");
     pool.add(transaction(1, 5 + POOL_GAP_TRANSACTIONS_MAX));
     expect(() => pool.add(transaction(1, 6 + POOL_GAP_TRANSACTIONS_MAX))).toThrow(/^nonce too high/);
   });
 
-  it("refuses a transaction when the pool is full", () => {
+  it("Pool refuses a transaction when the pool is full", () => {
     const pool = new Pool(() => 0n);
     for (let nonce = 0; nonce < POOL_TRANSACTIONS_MAX; nonce += 1) pool.add(transaction(1, nonce));
     expect(() => pool.add(transaction(2, 0))).toThrow("txpool is full");
   });
 
-  it("refuses a transaction or a replacement beyond POOL_BYTES_MAX, and has room again once a transaction is removed", () => {
+  it("Pool refuses a transaction or a replacement beyond POOL_BYTES_MAX, and has room again once a transaction is removed", () => {
     const pool = new Pool(() => 0n);
     const large = { ...transaction(1, 0), raw: new Uint8Array(POOL_BYTES_MAX - 10) };
     pool.add(large);

@@ -89,7 +89,7 @@ async function makeBlockOf(chain: EmbeddedChain, sent: Sent): Promise<Hex> {
 }
 
 describe("SnapshotReader", () => {
-  it("reads each block as soon as it is announced", async () => {
+  it("SnapshotReader reads each block as soon as it is announced", async () => {
     await using chain = await start();
     for (let nonce = 0; nonce < 20; nonce += 1) {
       const number = await makeBlock(chain, nonce);
@@ -98,7 +98,7 @@ describe("SnapshotReader", () => {
     }
   });
 
-  it("reads past states, as far back as the start of the process", async () => {
+  it("SnapshotReader reads past states, as far back as the start of the process", async () => {
     {
       await using chain = await start();
       for (let nonce = 0; nonce < 6; nonce += 1) {
@@ -118,7 +118,7 @@ describe("SnapshotReader", () => {
     expect(Number(await read(chain, "eth_getBalance", SINK, "0x6"))).toBe(6);
   });
 
-  it("ends a call that never checks its deadline, and answers the requests after it", async () => {
+  it("SnapshotReader ends a call that never checks its deadline, and answers the requests after it", async () => {
     await using chain = await start({ callTimeMsMax: 100 });
     const culprits = [run(chain, recursion), run(chain, recursion)].map((call) =>
       call.catch((error: unknown) => error),
@@ -130,7 +130,7 @@ describe("SnapshotReader", () => {
     expect(await Promise.all(behind)).toEqual(["0x0", `0x${CHAIN_ID.toString(16)}`]);
   });
 
-  it("pauses after a long request, so that the chain can copy its log, but not for as long as the request took", async () => {
+  it("SnapshotReader pauses after a long request, so that the chain can copy its log, but not for as long as the request took", async () => {
     await using chain = await start({ callTimeMsMax: 60_000 });
     await read(chain, "eth_chainId"); // starts the thread
     const askedAt = performance.now();
@@ -159,7 +159,7 @@ describe("SnapshotReader", () => {
     expect(loopMs + READER_PAUSE_AFTER_MS - 5 + nextMs).toBeLessThan(performance.now() - askedAt);
   });
 
-  it("ends a call that needs too much memory, and no other", async () => {
+  it("SnapshotReader ends a call that needs too much memory, and no other", async () => {
     await using chain = await start({ callTimeMsMax: 60_000 });
     const culprit = run(chain, hugeCode).catch((error: unknown) => error);
     const behind = read(chain, "eth_blockNumber");
@@ -168,7 +168,7 @@ describe("SnapshotReader", () => {
     expect(await makeBlock(chain, 0)).toBe("0x1");
   }, 90_000);
 
-  it("lets the chain seal blocks while a call runs, and ends the call when the chain stops", async () => {
+  it("SnapshotReader lets the chain seal blocks while a call runs, and ends the call when the chain stops", async () => {
     const chain = await start({ callTimeMsMax: 60_000 });
     const call = run(chain, recursion).catch((error: unknown) => error);
     expect(await makeBlock(chain, 0)).toBe("0x1");
@@ -181,7 +181,7 @@ describe("SnapshotReader", () => {
     await expect(read(chain, "eth_blockNumber")).rejects.toMatchObject({ code: 4900 });
   });
 
-  it("gives a call no more gas than the cap, even if it asks for more", async () => {
+  it("SnapshotReader gives a call no more gas than the cap, even if the call asks for more", async () => {
     await using chain = await start();
     const gasLeft = "0x5a5f5260205ff3"; // GAS, PUSH0, MSTORE, PUSH1 32, PUSH0, RETURN
     const answer = await read(chain, "eth_call", { to: SINK, gas: "0x40000000" }, "latest", {
@@ -191,14 +191,14 @@ describe("SnapshotReader", () => {
     expect(BigInt(answer as string)).toBeGreaterThan(READER_CALL_GAS_MAX_DEFAULT - 100_000n);
   });
 
-  it("refuses an override of an account's code over its limit", async () => {
+  it("SnapshotReader refuses an override of an account's code over its limit", async () => {
     await using chain = await start();
     const longest: Hex = `0x${"00".repeat(OVERRIDE_CODE_BYTES_MAX)}`;
     expect(await run(chain, longest)).toBe("0x");
     await expect(run(chain, `${longest}00`)).rejects.toMatchObject({ code: -32602 });
   });
 
-  it("refuses a call whose overrides empty an account that has storage", async () => {
+  it("SnapshotReader refuses a call whose overrides empty an account that has storage", async () => {
     await using chain = await start();
     const block = await makeBlockOf(chain, { nonce: 0, gas: 100_000n, data: "0x600160005500" }); // PUSH1 1, PUSH1 0, SSTORE, STOP
     const [receipt] = (await read(chain, "eth_getBlockReceipts", block)) as { contractAddress: Hex }[];
@@ -209,7 +209,7 @@ describe("SnapshotReader", () => {
   });
 
   it.each(["eth_call", "eth_estimateGas"])(
-    "refuses block overrides of %s, which would have no effect",
+    "SnapshotReader refuses block overrides of %s, which would have no effect",
     async (method) => {
       await using chain = await start();
       const refusal = { code: -32602, message: "invalid argument 3: block overrides are not supported" };
@@ -220,13 +220,13 @@ describe("SnapshotReader", () => {
     },
   );
 
-  it("refuses an answer that is too long", async () => {
+  it("SnapshotReader refuses an answer that is too long", async () => {
     await using chain = await start({ readerCallGasMax: 536_870_912n, callTimeMsMax: 30_000 });
     const returnZeros = "0x62d000005ff3"; // PUSH3 13,631,488, PUSH0, RETURN
     await expect(run(chain, returnZeros)).rejects.toMatchObject({ code: -32003, message: "response too large" });
   });
 
-  it("refuses the logs and the receipts of a block that are several times as long as an answer may be", async () => {
+  it("SnapshotReader refuses the logs and the receipts of a block that are several times as long as an answer may be", async () => {
     await using chain = await start({ callTimeMsMax: 60_000 });
     for (const nonce of [0, 1]) await makeLogs(chain, nonce, 7 + nonce);
     const refusal = { code: -32003, message: "response too large" };
@@ -237,7 +237,7 @@ describe("SnapshotReader", () => {
     expect(await read(chain, "eth_blockNumber")).toBe("0x2");
   });
 
-  it("tells a search for logs that finds too much, or takes too long, to search fewer blocks", async () => {
+  it("if a search for logs finds too much or takes too long, SnapshotReader says to ask for fewer blocks", async () => {
     const search = { fromBlock: "0x0" };
     {
       await using chain = await start({ callTimeMsMax: 30_000 });
@@ -265,21 +265,21 @@ describe("SnapshotReader", () => {
       callTimeMsMax: 0,
       says: /^query timeout exceeded /,
     },
-  ])("refuses a search for logs $of", async ({ count, callTimeMsMax, says }) => {
+  ])("SnapshotReader refuses a search for logs $of", async ({ count, callTimeMsMax, says }) => {
     await makeLogPlaces(count);
     await using chain = await start({ callTimeMsMax });
     const refusal = { code: -32005, message: expect.stringMatching(says) };
     await expect(read(chain, "eth_getLogs", { fromBlock: "0x0", address: SINK })).rejects.toMatchObject(refusal);
   });
 
-  it("searches for rare logs of a contract that has logs in more transactions than a search can read", async () => {
+  it("SnapshotReader answers a search for a rare log of a contract that has logs in more transactions than a search can read", async () => {
     await makeLogPlaces(LOGS_SEARCH_TRANSACTIONS_MAX + 1);
     await using chain = await start();
     expect(await read(chain, "eth_getLogs", { fromBlock: "0x0", address: SINK, topics: [TOPIC] })).toEqual([]);
   });
 
   it.each([1_000, LOGS_SEARCH_TRANSACTIONS_MAX + 1])(
-    "finds the few logs of a contract although other contracts have such logs in %i transactions",
+    "SnapshotReader answers a search for a contract's logs, although other contracts have logs with the same topic in %i transactions",
     async (count) => {
       await makeLogPlaces(count, topicKey(fromHex(TOPIC)));
       await using chain = await start();
@@ -287,7 +287,7 @@ describe("SnapshotReader", () => {
     },
   );
 
-  it("refuses requests over the limit, and parameters that are nested too deeply", async () => {
+  it("SnapshotReader refuses requests over the limit, and parameters that are nested too deeply", async () => {
     await using chain = await start();
     // READER_REQUESTS_MAX requests wait, and one more runs.
     const requests = Array.from({ length: READER_REQUESTS_MAX + 1 }, () => read(chain, "eth_chainId"));
@@ -298,13 +298,13 @@ describe("SnapshotReader", () => {
     await expect(chain.reader.read({ method: "eth_call", params })).rejects.toMatchObject({ code: -32602 });
   });
 
-  it("refuses to read a chain in memory", async () => {
+  it("SnapshotReader refuses to read a chain in memory", async () => {
     await using chain = await start({ file: ":memory:" });
     await expect(read(chain, "eth_blockNumber")).rejects.toThrow(/has no file/);
     expect(await makeBlock(chain, 0)).toBe("0x1");
   });
 
-  it("leaves only the chain's file, head file and lock in the folder after a stop", async () => {
+  it("after a stop, SnapshotReader leaves only the chain's file, head file and lock in the folder", async () => {
     const chain = await start();
     await makeBlock(chain, 0);
     await read(chain, "eth_blockNumber");

@@ -42,7 +42,7 @@ async function fill(file: string): Promise<Filled> {
   return { address, hash, blockHash };
 }
 
-it("refuses logs, receipts and transactions of a block with a flipped bit, and answers for other blocks", async () => {
+it("the chain refuses logs, receipts and transactions of a block with a flipped bit, and answers for other blocks", async () => {
   const file = join(folder, "chain.db");
   const { address, hash } = await fill(file);
   const sqlite = new DatabaseSync(file);
@@ -75,7 +75,7 @@ it("refuses logs, receipts and transactions of a block with a flipped bit, and a
 it.each([
   ["missing", "DELETE FROM blocks WHERE number = 2", /its header is missing/],
   ["malformed", "UPDATE blocks SET header = x'00' WHERE number = 2", /A stored block header is malformed/],
-])("refuses a block whose header is %s, and each search that needs it", async (what, sql, reason) => {
+])("the chain refuses a block whose header is %s, and each search that needs the block", async (what, sql, reason) => {
   const file = join(folder, `${what}.db`);
   const { address, hash, blockHash } = await fill(file);
   const sqlite = new DatabaseSync(file);
@@ -103,7 +103,7 @@ it.each([
   }
 });
 
-it("answers as before if the sender, the gas or the log index that is stored with a receipt is damaged, since no hash covers these", async () => {
+it("the chain answers as before if the sender, the gas or the log index that is stored with a receipt is damaged, since no hash covers these", async () => {
   const file = join(folder, "unproven.db");
   const { address, hash } = await fill(file);
   const questions = [

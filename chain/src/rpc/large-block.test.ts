@@ -66,7 +66,7 @@ it.each([
   ["a block with many transactions", { method: "eth_getBlockByNumber", params: ["0x1", true] }, manyTotal],
   ["the receipts of long transactions", { method: "eth_getBlockReceipts", params: ["0x2"] }, longTotal],
   ["a block with long transactions", { method: "eth_getBlockByNumber", params: ["0x2", true] }, longTotal],
-] as const)("other work runs while the answer with %s is made", async (_, request, total) => {
+] as const)("other work runs while the chain makes the answer with %s", async (_, request, total) => {
   const answering = dispatchRead(context, request);
   expect(await Promise.race([answering, nextTurn("others")])).toBe("others");
   const answer = await answering;

@@ -6,7 +6,7 @@ import { encodeCall, NOWHERE, PLAIN_TOPIC, Yardstick } from "../testing/yardstic
 import { sendAndWait } from "../testing/client.ts";
 
 describe("eth_getLogs", () => {
-  it("refuses an answer or a filter over its limit, and returns an answer at the limit; eth_getFilterChanges returns more logs in several answers", async () => {
+  it("eth_getLogs refuses a filter or answer over its limit, but not at it; eth_getFilterChanges returns more logs in several answers", async () => {
     const yardstick = await Yardstick.create(await startEmbedded());
     const emit = (count: number) =>
       sendAndWait(yardstick.client, {
@@ -35,7 +35,7 @@ describe("eth_getLogs", () => {
   });
 });
 
-it("eth_getFilterChanges searches once if the search takes too long, and fewer blocks at the next poll", async () => {
+it("if a search takes too long, eth_getFilterChanges does not repeat the search, and searches fewer blocks at the next poll", async () => {
   const yardstick = await Yardstick.create(await startEmbedded({ callTimeMsMax: 1 }));
   const polled = await yardstick.result("eth_newFilter", { topics: [PLAIN_TOPIC] });
   for (const count of [LOGS_ANSWER_LOGS_MAX, 1]) {

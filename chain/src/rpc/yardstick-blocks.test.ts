@@ -20,7 +20,7 @@ describe.each(BACKENDS)("blocks, transactions, state and fees: $name", ({ start 
   });
   afterAll(() => yardstick.stop());
 
-  it("reports its client name and chain", async () => {
+  it("the chain reports its client name and chain", async () => {
     expect(await yardstick.result("eth_chainId")).toBe(numberToHex(CHAIN_ID));
     expect(await yardstick.result("net_version")).toBe(String(CHAIN_ID));
     expect(await yardstick.result("web3_clientVersion")).toMatch(/\/v?\d/);
@@ -29,7 +29,7 @@ describe.each(BACKENDS)("blocks, transactions, state and fees: $name", ({ start 
     expect(await yardstick.result("net_listening")).toBe(true);
   });
 
-  it("returns a receipt with logs, gas and indexes", async () => {
+  it("the chain returns a receipt with logs, gas and indexes", async () => {
     const receipt = await yardstick.resultAs<ReceiptAnswer>("eth_getTransactionReceipt", yardstick.stored);
     expect(receipt).toMatchObject({
       status: "0x1",
@@ -61,7 +61,7 @@ describe.each(BACKENDS)("blocks, transactions, state and fees: $name", ({ start 
     expect(await yardstick.result("eth_getTransactionReceipt", NOWHERE)).toBeNull();
   });
 
-  it("returns a transaction by hash, and by block and index", async () => {
+  it("the chain returns a transaction by hash, and by block and index", async () => {
     const transaction = await yardstick.resultAs<TransactionAnswer>("eth_getTransactionByHash", yardstick.stored);
     expect(transaction).toMatchObject({
       hash: yardstick.stored,
@@ -96,7 +96,7 @@ describe.each(BACKENDS)("blocks, transactions, state and fees: $name", ({ start 
     expect(await yardstick.result("eth_getTransactionByHash", NOWHERE)).toBeNull();
   });
 
-  it("returns blocks by number, tag and hash", async () => {
+  it("the chain returns blocks by number, tag and hash", async () => {
     const block = await yardstick.resultAs<BlockAnswer>("eth_getBlockByNumber", "0x2", false);
     expect(block).toMatchObject({
       number: "0x2",
@@ -120,7 +120,7 @@ describe.each(BACKENDS)("blocks, transactions, state and fees: $name", ({ start 
     expect(receipts.map((receipt) => receipt.transactionHash)).toEqual([yardstick.stored]);
   });
 
-  it("returns storage, balances and nonces", async () => {
+  it("the chain returns storage, balances and nonces", async () => {
     expect(await yardstick.result("eth_getStorageAt", yardstick.contract, "0x1", "latest")).toMatch(
       /^0x0{63}[1-9a-f]$/,
     );
@@ -131,7 +131,7 @@ describe.each(BACKENDS)("blocks, transactions, state and fees: $name", ({ start 
     expect(await yardstick.result("eth_getTransactionCount", yardstick.contract, "latest")).toMatch(/^0x[1-9a-f]/);
   });
 
-  it("returns gas prices and the fee history", async () => {
+  it("the chain returns gas prices and the fee history", async () => {
     expect(BigInt(await yardstick.result("eth_gasPrice"))).toBeGreaterThanOrEqual(7n);
     expect(BigInt(await yardstick.result("eth_maxPriorityFeePerGas"))).toBeGreaterThanOrEqual(0n);
     const history = await yardstick.resultAs<FeeHistoryAnswer>("eth_feeHistory", "0x2", "latest", [50]);

@@ -14,13 +14,13 @@ describe.each(BACKENDS)("execution: $name", ({ start }) => {
   });
   afterAll(() => yardstick.stop());
 
-  it("deploys at the address that follows from sender and nonce", async () => {
+  it("the chain deploys at the address that follows from sender and nonce", async () => {
     expect(yardstick.contract).toBe("0x5fbdb2315678afecb367f032d93f642f64180aa3");
     expect((await yardstick.result("eth_getCode", yardstick.contract, "latest")).length).toBeGreaterThan(1_000);
     expect(await yardstick.result("eth_getCode", PAUPER.address, "latest")).toBe("0x");
   });
 
-  it("transfers value", async () => {
+  it("the chain transfers value", async () => {
     const before = BigInt(
       await yardstick.result("eth_getBalance", "0x00000000000000000000000000000000000000aa", "latest"),
     );
@@ -30,7 +30,7 @@ describe.each(BACKENDS)("execution: $name", ({ start }) => {
     ).toBe(before + 12n);
   });
 
-  it("runs calls of functions and precompiles", async () => {
+  it("the chain runs calls of functions and precompiles", async () => {
     const { reader } = yardstick.client;
     const target = { address: yardstick.contract, abi: yardstickAbi } as const;
     expect(await reader.readContract({ ...target, functionName: "values", args: [5n] })).toBe(1234n);
@@ -66,7 +66,7 @@ describe.each(BACKENDS)("execution: $name", ({ start }) => {
     expect(await yardstick.result("eth_call", { to: PAUPER.address, data: "0x1234" }, "latest")).toBe("0x");
   });
 
-  it("runs calls with state overrides and on an earlier state", async () => {
+  it("the chain runs calls with state overrides and on an earlier state", async () => {
     const data = encodeCall({ functionName: "values", args: [77n] });
     await yardstick.send({ functionName: "store", args: [77n, 1n, "0x"] });
     const block = await yardstick.result("eth_blockNumber");
@@ -89,7 +89,7 @@ describe.each(BACKENDS)("execution: $name", ({ start }) => {
     ).toBe(99n);
   });
 
-  it("counts a field that is null as left out", async () => {
+  it("the chain counts a field that is null as left out", async () => {
     const data = encodeCall({ functionName: "count" });
     const others = { from: null, input: null, gas: null, gasPrice: null, value: null, nonce: null, accessList: null };
     const call = { to: yardstick.contract, data, ...others };
@@ -108,7 +108,7 @@ describe.each(BACKENDS)("execution: $name", ({ start }) => {
     ["failWithError", /execution reverted/],
     ["failWithPanic", /execution reverted/],
     ["failSilently", /execution reverted/],
-  ] as const)("answers %s with code 3 and the revert data", async (functionName, words) => {
+  ] as const)("the chain answers %s with code 3 and the revert data", async (functionName, words) => {
     const call = { from: SIGNER.address, to: yardstick.contract, data: encodeCall({ functionName }) };
     for (const method of ["eth_call", "eth_estimateGas"]) {
       const refusal = await yardstick.error(method, call);
@@ -117,7 +117,7 @@ describe.each(BACKENDS)("execution: $name", ({ start }) => {
     }
   });
 
-  it("estimates gas that is enough and not much more", async () => {
+  it("the chain estimates gas that is enough and not much more", async () => {
     const { reader } = yardstick.client;
     const call = {
       account: SIGNER.address,
@@ -140,7 +140,7 @@ describe.each(BACKENDS)("execution: $name", ({ start }) => {
     ).toBe("success");
   });
 
-  it("includes transactions that revert, run out of gas, or revert partly", async () => {
+  it("the chain includes transactions that revert, run out of gas, or revert partly", async () => {
     const reverted = await yardstick.send({ functionName: "failWithReason" });
     expect(reverted).toMatchObject({ status: "reverted", logs: [], contractAddress: null, gasUsed: 21_388n });
     const burned = await sendAndWait(yardstick.client, {
@@ -161,7 +161,7 @@ describe.each(BACKENDS)("execution: $name", ({ start }) => {
     ).toBe(numberToHex(0, { size: 32 }));
   });
 
-  it("uses the expected gas for creation, destruction and refunds", async () => {
+  it("the chain uses the expected gas for creation, destruction and refunds", async () => {
     const gas: bigint[] = [];
     gas.push((await yardstick.send({ functionName: "deploy", args: [toHex(2, { size: 32 })] })).gasUsed);
     gas.push((await yardstick.send({ functionName: "deployAndKill", args: [toHex(3, { size: 32 })] })).gasUsed);
@@ -181,7 +181,7 @@ describe.each(BACKENDS)("execution: $name", ({ start }) => {
     `);
   });
 
-  it("accepts legacy and access list transactions", async () => {
+  it("the chain accepts legacy and access list transactions", async () => {
     const data = encodeCall({ functionName: "store", args: [400n, 1n, "0x"] });
     const common = { chainId: CHAIN_ID, to: yardstick.contract, data, gas: GAS, gasPrice: 8n };
     const legacy = await SIGNER.signTransaction({ ...common, type: "legacy", nonce: await yardstick.nextNonce() });

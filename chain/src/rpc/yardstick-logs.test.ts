@@ -21,7 +21,7 @@ describe.each(BACKENDS)("logs: $name", ({ start }) => {
     }
   }
 
-  it("finds logs by address, topics and blocks", async () => {
+  it("the chain finds logs by address, topics and blocks", async () => {
     const from = await yardstick.result("eth_blockNumber");
     const many = await yardstick.send({ functionName: "emitMany", args: [3n] });
     const one = await yardstick.send({ functionName: "store", args: [500n, 1n, "0x01"] });
@@ -43,7 +43,7 @@ describe.each(BACKENDS)("logs: $name", ({ start }) => {
     expect(byHash[2]).toMatchObject({ transactionHash: many.transactionHash, data: numberToHex(2, { size: 32 }) });
   });
 
-  it("returns each change of a filter once", async () => {
+  it("the chain returns each change of a filter once", async () => {
     const logs = await yardstick.result("eth_newFilter", { address: yardstick.contract, topics: [PLAIN_TOPIC] });
     const blocks = await yardstick.result("eth_newBlockFilter");
     const first = await yardstick.send({ functionName: "emitMany", args: [2n] });

@@ -30,14 +30,14 @@ describe.each(BACKENDS)("refusals: $name", ({ start, hasPool }) => {
       /max priority fee per gas higher than max fee per gas/,
     ],
     ["another chain", async () => ({ nonce: await yardstick.nextNonce(), chainId: 99 }), /invalid chain id for signer/],
-  ])("refuses %s", async (_name, changes, words) => {
+  ])("the chain refuses %s", async (_name, changes, words) => {
     const raw = await yardstick.sign(await changes());
     const refusal = await yardstick.error("eth_sendRawTransaction", raw);
     expect(refusal).toMatchObject({ code: expect.any(Number), message: expect.stringMatching(words) });
     expect([-32000, -32003]).toContain(refusal?.code);
   });
 
-  it("refuses a sender without funds", async () => {
+  it("the chain refuses a sender without funds", async () => {
     const raw = await PAUPER.signTransaction({
       type: "eip1559",
       chainId: CHAIN_ID,
@@ -51,7 +51,7 @@ describe.each(BACKENDS)("refusals: $name", ({ start, hasPool }) => {
     expect([-32000, -32003]).toContain(refusal?.code);
   });
 
-  it("queues a transaction behind a missing nonce, refuses its repeat, and demands a higher fee for a replacement", async () => {
+  it("the chain queues a transaction behind a missing nonce, refuses its repeat, and demands a higher fee for a replacement", async () => {
     const nonce = await yardstick.nextNonce();
     const ahead = await yardstick.sign({ nonce: nonce + 1, value: 1n, gas: 21_000n });
     const hash = await yardstick.result("eth_sendRawTransaction", ahead);
@@ -70,7 +70,7 @@ describe.each(BACKENDS)("refusals: $name", ({ start, hasPool }) => {
     expect(await yardstick.result("eth_getTransactionCount", SIGNER.address, "pending")).toBe(numberToHex(nonce + 2));
   });
 
-  it("refuses unknown methods and bad parameters", async () => {
+  it("the chain refuses unknown methods and bad parameters", async () => {
     expect(await yardstick.error("eth_nonsense")).toMatchObject({ code: -32601 });
     expect(await yardstick.error("eth_getBalance", "0x1234", "latest")).toMatchObject({ code: -32602 });
     const likeHex = `0x${"\u0161".repeat(40)}`; // The lower byte of each character is an "a".

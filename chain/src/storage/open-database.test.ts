@@ -105,7 +105,7 @@ describe("a file that the process opened but refuses", () => {
   ];
 
   it.each(ends)(
-    "keeps its log if its database is %s, even if a statement is garbage-collected after the database",
+    "a refused file keeps its log if its database is %s, even if a statement is garbage-collected after the database",
     async (_, end) => {
       const file = join(folder, "chain.sqlite");
       await killed(file);

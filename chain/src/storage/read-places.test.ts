@@ -4,7 +4,7 @@ import { ChainDatabase } from "./chain-database.ts";
 import { openDatabase } from "./open-database.ts";
 import { SCHEMA } from "./schema.ts";
 
-it("reads the places of a key as they are needed: few if a search takes few, more at once if it takes many", async () => {
+it("readPlaces reads few places for a search that takes few, and more at once for a search that takes many", async () => {
   const { database, close } = await openDatabase(":memory:", new NativeCalls());
   const [key, count] = [7, 25_000];
   database.exec(

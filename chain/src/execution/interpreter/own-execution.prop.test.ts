@@ -188,7 +188,7 @@ describe("the chain's interpreter", () => {
     }
   }
 
-  it("computes the EVM's gas, logs, output and storage for any code, and leaves failures to the EVM", async () => {
+  it("the interpreter computes the EVM's gas, logs, output and storage for any code, and leaves failures to the EVM", async () => {
     let successes = 0;
     await fc.assert(
       fc.asyncProperty(scenario, async ({ code, data, before, gas, warm }) => {
@@ -211,7 +211,7 @@ describe("the chain's interpreter", () => {
     expect(successes).toBeGreaterThan(500);
   });
 
-  it("computes the EVM's gas, logs, output and contracts for code that creates contracts", async () => {
+  it("the interpreter computes the EVM's gas, logs, output and contracts for code that creates contracts", async () => {
     let contracts = 0;
     await fc.assert(
       fc.asyncProperty(creationScenario, async ({ code, data, gas }) => {
@@ -238,12 +238,12 @@ describe("the chain's interpreter", () => {
     ["creates a contract", "5f5f5f5ff55f5ff3"],
     ["returns code with a reserved first byte", "60ef5f5360015ff3"],
     ["returns code that is too long", "6160015ff3"],
-  ])("leaves a message to the EVM if its init code %s", async (_what, data) => {
+  ])("the interpreter leaves a message to the EVM if its init code %s", async (_what, data) => {
     await prepare({ code: Buffer.from("365f5f375f365f5ff55f5260205ff3", "hex"), before: [] });
     expect(own.plan(toCreation(data), block)).toBeUndefined();
   });
 
-  it("leaves it to the EVM to create a second contract at one address, or a contract at an existing account", async () => {
+  it("the interpreter leaves the creation of a second contract at one address, or at an existing account, to the EVM", async () => {
     await prepare({ code: Buffer.from(`365f5f37${"5f365f5ff5".repeat(2)}`, "hex"), before: [] });
     expect(own.plan(toCreation(proxyInitCode), block)).toBeUndefined();
     await prepare({ code: Buffer.from("365f5f375f365f5ff5", "hex"), before: [] });
@@ -253,7 +253,7 @@ describe("the chain's interpreter", () => {
     expect(own.plan(toCreation(proxyInitCode), block)).toBeUndefined();
   });
 
-  it("leaves code that calls another account to the EVM", async () => {
+  it("the interpreter leaves code that calls another account to the EVM", async () => {
     await prepare({ code: Buffer.from("600060006000600060006000620100005af1", "hex"), before: [] });
     const message = {
       from,

@@ -20,7 +20,7 @@ export interface Plan {
   readonly created: readonly CreatedContract[];
 }
 
-/** Runs calls of contracts that call no other account, about twenty times as fast as the EVM and with the same result. */
+/** Runs a call to a contract if the contract calls no other account. Leaves calls that fail or send value to the EVM (see `plan`). */
 export class OwnExecution {
   readonly #chainId: number;
   readonly #state: ExecutionState;
