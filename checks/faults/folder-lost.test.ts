@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => filled[Symbol.dispose]());
 
 describe("a data folder that is moved or deleted while the broker runs", () => {
-  it("the broker ends and says so; moved back, the folder has every acknowledged event", async () => {
+  it("if its data folder is moved, a broker ends and says so; moved back, the folder has every acknowledged event", async () => {
     using folder = createTempFolder();
     const [dataDir, away] = [join(folder.path, "data"), join(folder.path, "away")];
     await using broker = await startBroker({ dataDir });
@@ -35,7 +35,7 @@ describe("a data folder that is moved or deleted while the broker runs", () => {
     expect(await client2.getEvent(eventId)).toMatchObject({ topic });
   });
 
-  it("a broker that is to write its first block afterwards ends with the exit code of a lost folder", async () => {
+  it("a broker that writes its first block after its folder was moved ends with the exit code of a lost folder", async () => {
     using folder = createTempFolder();
     const [dataDir, away] = [join(folder.path, "data"), join(folder.path, "away")];
     cpSync(own, dataDir, { recursive: true });
@@ -56,7 +56,7 @@ describe("a data folder that is moved or deleted while the broker runs", () => {
     ["is stopped at once", "none"],
     ["is stopped at once, also by SIGHUP", "store"],
   ])(
-    "a broker whose folder another broker has replaced %s (coordination: %s), says so, and does not change the other's files",
+    "if another broker's folder replaces the data folder, a broker that %s (coordination: %s) says so, and does not change the other folder",
     async (how, coordination) => {
       using folder = createTempFolder();
       const [dataDir, away, other] = [join(folder.path, "data"), join(folder.path, "away"), join(folder.path, "other")];

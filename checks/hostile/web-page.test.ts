@@ -152,7 +152,7 @@ describe("a foreign web page", () => {
     expect(Object.values(await client.listSubscriptions())).toEqual([{}]);
   });
 
-  it("with two hosts gets 400 and changes nothing", async () => {
+  it("a request with two Host headers gets 400 and changes nothing", async () => {
     const { broker, client } = running();
     const before = await client.state("page");
     const raw = { target: publishTarget, headers: { Host: "evil.example" } };

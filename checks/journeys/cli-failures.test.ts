@@ -78,7 +78,7 @@ describe("stele listen", () => {
 });
 
 describe("an address that is the port of another protocol", () => {
-  it("is named in the error", async () => {
+  it("if the address is the port of another protocol, the error suggests that", async () => {
     const server = createServer((socket) => socket.once("data", () => socket.end("ERROR\n\n\0"))); // As STOMP answers.
     server.listen(0, "127.0.0.1");
     onTestFinished(() => void server.close());

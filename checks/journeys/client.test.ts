@@ -115,7 +115,7 @@ describe("calls", () => {
     expect(await client().state("once")).toMatchObject({ sequenceNumber: 3 });
   });
 
-  it("the client does not repeat a publish without a key whose answer is lost", async () => {
+  it("if the answer to a publish without a key is lost, the client does not repeat the publish", async () => {
     await client().open("lost");
     const published = client({ fetch: losingAnswers(1) }).publish("lost", "x");
     await expect(published).rejects.toMatchObject({ code: undefined, retry: true, wasRefused: false });

@@ -163,7 +163,7 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
   it.each([
     ["overview", "Ready: the broker takes and delivers events."],
     ["cluster view", "Ready"],
-  ])("the %s shows no health while the broker refuses the key, since nobody asks for it then", async (view, ready) => {
+  ])("while the broker refuses the key, the %s shows no health", async (view, ready) => {
     const isCluster = view === "cluster view";
     const page = await browser.open(isCluster ? `${operatorsUrl()}/console/cluster` : `${broker.url}/console/`);
     await giveKey(page, isCluster ? operator : clerk);
@@ -193,7 +193,7 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     await page.context().close();
   });
 
-  it("the console still asks for a key after somebody gave one that no request can carry", async () => {
+  it("after a key that no request can carry, the console still asks for a key", async () => {
     const page = await browser.open(`${broker.url}/console/`);
     await giveKey(page, "ключ");
     await page.getByRole("dialog").locator("input:invalid").waitFor();
@@ -276,7 +276,7 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     await page.context().close();
   });
 
-  it("the view of an event makes no operators' call for a key that may not, since the broker logs each refusal", async () => {
+  it("if the key gives no operators' rights, the view of an event makes no operators' call, since the broker logs each refusal", async () => {
     const page = await browser.open(`${broker.url}/console/tail?topic=inspected&after=OFFSET_FIRST`);
     let asked = 0;
     page.on("request", (request) => void (asked += Number(request.url().includes("/admin/"))));
@@ -293,7 +293,7 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     await page.context().close();
   });
 
-  it("an operator opens and pauses the subscription of a tenant, whose identifier contains a slash", async () => {
+  it("an operator opens and pauses a tenant's subscription with a slash in its identifier", async () => {
     const receiver = await newReceiver();
     const call = async (name: string): Promise<unknown> => {
       const query = new URLSearchParams({ topic: "orders", url: receiver.url });

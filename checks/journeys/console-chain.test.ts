@@ -59,7 +59,7 @@ describe.runIf(canRunChromium)("the console of a chain with other writers and re
     await page.context().close();
   });
 
-  it("the console reads a batch and each of its events again if a reorg put another transaction in its place", async () => {
+  it("if a reorg has replaced the transaction of a batch, the console reads the batch and each of its events again", async () => {
     await client.open("x/c");
     const { eventId } = await client.publish("x/c", "before the reorg");
     const page = await browser.open(`${broker.url}/console/chain`);
@@ -83,7 +83,7 @@ describe.runIf(canRunChromium)("the console of a chain with other writers and re
     await page.context().close();
   });
 
-  it("the console reads an event again when somebody opens its own view after a tail has shown it", async () => {
+  it("if a tail has shown an event, the console reads it again when somebody opens the view of that event", async () => {
     await client.open("x/d");
     const { eventId } = await client.publish("x/d", "before the reorg");
     const page = await browser.open(`${broker.url}/console/tail?topic=x%2Fd&after=OFFSET_FIRST&event=${eventId}`);

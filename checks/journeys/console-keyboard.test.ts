@@ -94,7 +94,7 @@ describe.runIf(canRunChromium)(
       await page.context().close();
     });
 
-    it("the header of the console covers no element that Shift+Tab reaches, also with its three rows if the tab has a key", async () => {
+    it("the header of the console, even with its three rows, covers no element that Shift+Tab reaches", async () => {
       await world.client.publish("known", "so that the broker is not empty");
       const page = await open("");
       await page.evaluate("sessionStorage.setItem('stele-key:/console', 'key')");
@@ -177,7 +177,7 @@ describe.runIf(canRunChromium)(
       await page.context().close();
     });
 
-    it("the palette of the console has its field and the destination that an arrow key selects in sight", async () => {
+    it("the palette shows its field and the destination that an arrow key selects, even in a small window", async () => {
       const page = await open("cluster");
       await page.setViewportSize({ width: 320, height: 256 }); // 1280 px at 400 %.
       await page.getByRole("heading", { name: "Cluster" }).waitFor(); // Before it is there, nothing handles the key.
@@ -193,7 +193,7 @@ describe.runIf(canRunChromium)(
       await page.context().close();
     });
 
-    it("the list of subscriptions has all words of a failing one in sight, also in a narrow window", async () => {
+    it("the list of subscriptions shows all words of a failing subscription, also in a narrow window", async () => {
       const receiver = await newReceiver();
       await receiver.refuse();
       await world.client.open("down");

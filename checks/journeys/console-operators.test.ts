@@ -163,7 +163,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await page.context().close();
   });
 
-  it("after a skip whose answer was lost, the console says even after Cancel that it may have taken effect, since a second skip would skip another event", async () => {
+  it("if the answer to a skip is lost, the console says, even after Cancel, that the skip may have taken effect", async () => {
     const receiver = await newReceiver((_attempt, response) => response.writeHead(500).end());
     await world.client.open("lost");
     const id = await world.client.subscribe({ topic: "lost", url: receiver.url });
@@ -192,7 +192,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await page.context().close();
   });
 
-  it("the console keeps the dialog of an order that fails, with the chosen place, so that somebody can give it again", async () => {
+  it("if an order fails, the console keeps its dialog with the chosen place, so that somebody can give the order again", async () => {
     const receiver = await newReceiver();
     await world.client.open("busy");
     const id = await world.client.subscribe({ topic: "busy", url: receiver.url });
@@ -330,7 +330,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await page.context().close();
   });
 
-  it("the console has no serious axe violation on any of these views", async () => {
+  it("the console has no serious axe violation in a proof, figures, chain, cluster, the palette and a time line", async () => {
     const { eventId } = await world.client.publish("bills/eu", "to prove");
     const hash = await hashOf(eventId.split("-")[2]);
     const prove = async (page: Page): Promise<void> => {

@@ -243,7 +243,7 @@ describe("the dashboard and the alert rules", () => {
   it.runIf(canRunPromtool).each([
     ["SteleSubscriptionsSuspended", "stele_subscriptions_suspended", ""],
     ["SteleSubscriptionsLocked", "stele_subscriptions_locked", " without events, since no key opens their secrets"],
-  ])("the alert %s names the cluster, of several that have the same group", (name, metric, what) => {
+  ])("if several clusters have the same group, the alert %s names the cluster", (name, metric, what) => {
     const { alerts, report } = runRules({
       [`${metric}{job="stele-east",instance="a",group="1"}`]: "3x60",
       [`${metric}{job="stele-west",instance="b",group="1"}`]: "2x60",

@@ -51,7 +51,7 @@ it.runIf(process.platform === "linux")("the broker exits with 2 if its open-file
   expect(code).toBe(2);
 });
 
-it("the broker escapes what would move the cursor of a terminal in the reason why it failed", async () => {
+it("in the reason of its failure, the broker escapes characters that would move a terminal's cursor", async () => {
   using folder = createTempFolder();
   const file = join(folder.path, "data\u001b[2J\nbroker");
   writeFileSync(file, "");

@@ -20,7 +20,7 @@ const otherContract = "0x4e59b44847b379578588920cA78FbF26c0B4956C";
 
 describe("a chain that stops or changes", () => {
   it.concurrent(
-    "under load, a chain with its state but without its pool restarts twice after a pause and three times at once: no event is lost or duplicated",
+    "a chain node restarts five times under load, each time without its pool: no event is lost or duplicated",
     async () => {
       await using scenario = await ChainScenario.start();
       for (const isAtOnce of [false, false, true, true, true]) {
@@ -55,7 +55,7 @@ describe("a chain that stops or changes", () => {
 });
 
 describe("a chain node that leaves out the logs of a block", () => {
-  it.concurrent("the broker reads the block again once the topic's next event shows the gap, and delivers its events", async () => {
+  it.concurrent("if logs of a block are missing, the broker reads the block again once the next event shows the gap, and delivers its events", async () => {
     await using scenario = await ChainScenario.start();
     let block: unknown;
     let isSearched = false;

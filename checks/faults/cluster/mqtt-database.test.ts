@@ -69,7 +69,7 @@ class Publisher extends SessionClient {
 
 describe.runIf(hasPostgres)(titleOf("MQTT on nodes whose database stops and returns"), () => {
   it(
-    "no publish is acknowledged during the outage, no acknowledged event is lost, and every session resumes",
+    "PostgreSQL goes away and returns: no publish is acknowledged meanwhile, no acknowledged event is lost, and every session resumes",
     async () => {
       await using cluster = await Cluster.start({ nodeCount: 2, env: { STELE_MQTT_PORT: "0" } });
       const { server } = cluster.database;

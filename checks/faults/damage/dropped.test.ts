@@ -23,7 +23,7 @@ describe("a damaged chain that alone holds the old events never leads to a wrong
   });
 
   it.each(seeds.map((seed) => [seed, describeDamage(chooseDamage(createRandom(seed)))] as const))(
-    "seed %i, %s: the broker gives no wrong answer",
+    "after damage to the chain (seed %i, %s), the broker gives no wrong answer",
     async (seed) => {
       const random = createRandom(seed);
       const damage = chooseDamage(random);

@@ -25,7 +25,7 @@ describe("damaged files never lead to a wrong answer", () => {
   });
 
   it.each(seeds.map((seed) => [seed, describeDamage(chooseDamage(createRandom(seed)))] as const))(
-    "seed %i, %s: the broker gives no wrong answer",
+    "after damage to files (seed %i, %s), the broker gives no wrong answer",
     async (seed) => {
       const random = createRandom(seed);
       const damage = chooseDamage(random);
@@ -43,7 +43,7 @@ describe("damaged files never lead to a wrong answer", () => {
   });
 
   it.each(pairSeeds.flatMap((seed) => [[seed, "stopped"] as const, [seed, "killed"] as const]))(
-    "seed %i, %s: with a damaged row of the index and a damaged block of the chain, the broker refuses to start",
+    "with a damaged row of the index and a damaged block of the chain (seed %i, %s), the broker refuses to start",
     async (seed, state) => {
       const random = createRandom(seed);
       using folder = filled.copy(state);

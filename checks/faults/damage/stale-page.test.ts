@@ -27,7 +27,7 @@ describe("pages of the store that the disk did not write never lead to a wrong a
   });
 
   it.each(pages.map((page) => [page.number, page.of, page] as const))(
-    "stale page %i (first page of: %s): the broker gives no wrong answer",
+    "with stale page %i (first page of: %s), the broker gives no wrong answer",
     async (_, __, page) => {
       using folder = filled.copy("stopped");
       putBack(page, { earlier, folder: folder.path });
@@ -37,7 +37,7 @@ describe("pages of the store that the disk did not write never lead to a wrong a
     },
   );
 
-  it.each(seeds)("seed %i: several stale pages at once: the broker gives no wrong answer", async (seed) => {
+  it.each(seeds)("with several stale pages (seed %i), the broker gives no wrong answer", async (seed) => {
     const random = createRandom(seed);
     const chance = random.fraction();
     const stale = pages.filter(() => random.fraction() < chance);

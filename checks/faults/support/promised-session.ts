@@ -37,7 +37,11 @@ export interface SessionsExpected {
   readonly expectReady: () => Promise<void>;
 }
 
-/** Reconnects as each client. @throws Wrong if a session lacks an event, or is gone without an excuse. */
+/**
+ * Reconnects as each client.
+ *
+ * @throws Wrong if a session lacks an event, or is gone without an excuse, if an event comes that nobody sent to its topic, or if a topic retains another event
+ */
 export async function expectSessions(port: number, expected: SessionsExpected): Promise<void> {
   for (const { clientId } of sessions) await expectSession(port, clientId, expected);
   if (expected.retained !== undefined) await expectRetained(port, expected.retained, expected);
@@ -95,7 +99,7 @@ interface ConnectOptions {
   readonly received?: Received[];
 }
 
-/** Connects a client. It listens for messages before that, because the broker sends the session's messages right after its CONNACK. */
+/** Connects a client. Adds the message listener before it waits for CONNACK, because the broker sends the session's messages right after CONNACK. */
 async function connectClient(port: number, { clientId, isKept, received }: ConnectOptions) {
   const properties = { sessionExpiryInterval: isKept ? 1_000_000 : 0 };
   const options = { clientId, clean: !isKept, reconnectPeriod: 0, protocolVersion: 5, properties } as const;
