@@ -50,19 +50,22 @@ it("an order whose search has only blank conditions is sent without a group, so 
   }
 });
 
-it.each([".", ".."])("refuses the name %j in a path, since a URL would lead to another address", async (name) => {
-  const requests: unknown[] = [];
-  const { admin } = new Stele({
-    url: "http://broker.example",
-    fetch: async (input) => {
-      requests.push(input);
-      return Response.json({ items: [] });
-    },
-  });
-  for (const call of [admin.topic(name), first(admin.events(name)), first(admin.order({ name: "pause" }, name))])
-    await expect(call).rejects.toMatchObject({ name: "SteleError", retry: false, wasRefused: true });
-  expect(requests).toEqual([]);
-});
+it.each([".", ".."])(
+  "AdminClient refuses the name %j in a path, since a URL would lead to another address",
+  async (name) => {
+    const requests: unknown[] = [];
+    const { admin } = new Stele({
+      url: "http://broker.example",
+      fetch: async (input) => {
+        requests.push(input);
+        return Response.json({ items: [] });
+      },
+    });
+    for (const call of [admin.topic(name), first(admin.events(name)), first(admin.order({ name: "pause" }, name))])
+      await expect(call).rejects.toMatchObject({ name: "SteleError", retry: false, wasRefused: true });
+    expect(requests).toEqual([]);
+  },
+);
 
 const missing = (): Response => Response.json({ code: 100704, message: "role does not exist" }, { status: 404 });
 const lost = (): never => {
@@ -81,9 +84,9 @@ it("deleteRole resolves if a retry after a lost answer finds no role, and throws
 const firstPage = (): Response => Response.json({ items: [{ id: "a", events: 1 }], next: "a" });
 
 it.each([
-  ["may have taken effect", false, false],
-  ["was refused, if it is a dry run", true, true],
-])("if the broker refuses the second page of an order, the order %s", async (...[, dryRun, wasRefused]) => {
+  ["a real order may have taken effect", false, false],
+  ["a dry run was refused", true, true],
+])("if the broker refuses the second page of an order, the error says that %s", async (...[, dryRun, wasRefused]) => {
   const turns = [firstPage, missing];
   const fetch: typeof globalThis.fetch = async () => (turns.shift() ?? missing)();
   const results = new Stele({ url: "http://broker.example", fetch }).admin.order({ name: "skip", dryRun }, search);
@@ -118,7 +121,7 @@ it.each<[Order, number]>([
   [{ name: "skip", to: 7 }, 2],
   [{ name: "replay", from: "OFFSET_FIRST" }, 2],
 ])(
-  "if answers are lost, the client sends the order %j %i times: it repeats no order that could skip further events",
+  "if answers are lost, the client sends the order %j %i times: a repeat must not skip further events",
   async (order, tries) => {
     let asked = 0;
     const fetch: typeof globalThis.fetch = async () => {

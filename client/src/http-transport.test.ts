@@ -29,7 +29,7 @@ function hangs(): Promise<string> {
 }
 
 describe("a client", () => {
-  it("does not follow a redirect, and throws an error that names the server that the redirect leads to", async () => {
+  it("the client does not follow a redirect, and throws an error that names the server that the redirect leads to", async () => {
     const headers = { location: "https://other.example/jsonrpc" };
     const { requests, fetch } = answering(() => new Response(null, { status: 301, headers }));
     const call = new Stele({ url, fetch, key: "k" }).exist("t");
@@ -38,7 +38,7 @@ describe("a client", () => {
     expect(requests).toHaveLength(1);
   });
 
-  it("reads at most 64 MiB of an endless answer, and does not retry", async () => {
+  it("the client reads at most 64 MiB of an endless answer, and does not retry", async () => {
     const mebibyte = new Uint8Array(1024 * 1024);
     let sent = 0;
     const endless = () =>
@@ -55,14 +55,14 @@ describe("a client", () => {
     expect(sent).toBeLessThan(70);
   });
 
-  it("reads the answer of a fetch that has no streams", async () => {
+  it("the client reads the answer of a fetch that has no streams", async () => {
     const withoutStream = new Response('{"jsonrpc":"2.0","id":1,"result":true}');
     Object.defineProperty(withoutStream, "body", { value: undefined });
     const { fetch } = answering(() => withoutStream);
     expect(await new Stele({ url, fetch }).exist("t")).toBe(true);
   });
 
-  it("does not retry after a redirect to an address that is not a URL", async () => {
+  it("the client does not retry after a redirect to an address that is not a URL", async () => {
     const { requests, fetch } = answering(() => new Response(null, { status: 302, headers: { location: "http://[" } }));
     const call = new Stele({ url, fetch, retries: 1 }).exist("t");
     await expect(call).rejects.toThrow("redirects to another address");
@@ -74,7 +74,7 @@ describe("a client", () => {
     ["a publish with a key", (stele: Stele) => stele.publish("t", "x", { once: true })],
     ["publishMany", (stele: Stele) => firstOutcome(stele)],
     ["a tail", (stele: Stele) => stele.subscribe("t").opened()],
-  ])("does not retry %s after the client refused the broker's certificate", async (_what, call) => {
+  ])("the client does not retry %s after it refused the broker's certificate", async (_what, call) => {
     const { requests, fetch } = answering(() => {
       throw new TypeError("fetch failed", { cause: { code: "CERT_HAS_EXPIRED" } });
     });
@@ -82,7 +82,7 @@ describe("a client", () => {
     expect(requests).toHaveLength(1);
   });
 
-  it("retries a publish after the key function threw", async () => {
+  it("the client retries a publish after the key function threw", async () => {
     const { requests, fetch } = answering(() =>
       Response.json({ jsonrpc: "2.0", id: 0, result: { topic: "t", eventId: "e", status: "SUCCESS" } }),
     );
@@ -96,14 +96,14 @@ describe("a client", () => {
     expect(requests.map(({ headers }) => headers.get("authorization"))).toEqual(["Bearer fresh"]);
   });
 
-  it("times out without a request when the key function never resolves", async () => {
+  it("the client times out without a request when the key function never resolves", async () => {
     const { requests, fetch } = answering(() => new Response());
     const call = new Stele({ url, fetch, key: hangs, timeoutMs: 10, retries: 0 }).exist("t");
     await expect(call).rejects.toMatchObject({ retry: true, message: expect.stringContaining("in time") });
     expect(requests).toEqual([]);
   });
 
-  it("waits an hour for the answer if timeoutMs is Infinity", async () => {
+  it("the client waits an hour for the answer if timeoutMs is Infinity", async () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
     const answers: ((response: Response) => void)[] = [];
@@ -117,13 +117,13 @@ describe("a client", () => {
   it.each([
     ["a call", (stele: Stele, signal: AbortSignal) => stele.exist("t", { signal })],
     ["a tail", (stele: Stele, signal: AbortSignal) => stele.subscribe("t", { signal }).opened()],
-  ])("ends %s when its signal is aborted, even if fetch never settles", async (_what, begin) => {
+  ])("the client ends %s when its signal is aborted, even if fetch never settles", async (_what, begin) => {
     const ending = new AbortController();
     const fetch: typeof globalThis.fetch = () => new Promise(() => ending.abort(new Error("the end")));
     await expect(begin(new Stele({ url, fetch }), ending.signal)).rejects.toThrow("the end");
   });
 
-  it("adds one listener to a signal that many calls share, even while they wait to retry", async () => {
+  it("the client adds one listener to a signal that many calls share, even while they wait to retry", async () => {
     const ending = new AbortController();
     const listening = vi.spyOn(ending.signal, "addEventListener");
     const answers = vi.fn<() => void>();
@@ -139,7 +139,7 @@ describe("a client", () => {
     expect(listening).toHaveBeenCalledOnce();
   });
 
-  it("rejects a key or a place that no header can carry, and leaves the key out of the message", async () => {
+  it("the client rejects a key or a place that no header can carry, and leaves the key out of the message", async () => {
     const { requests, fetch } = answering(() => new Response());
     const failure = await new Stele({ url, fetch, key: "secret\nkey" }).exist("t").catch(String);
     expect(failure).toContain("no header can carry");
@@ -157,7 +157,7 @@ describe("a client", () => {
     ["a publish without a key", (stele: Stele) => stele.publish("t", "x"), 1],
     ["publishMany", (stele: Stele) => firstOutcome(stele)],
   ])(
-    "treats JSON of a proxy as an unknown outcome, and retries %s if a repeat is safe",
+    "the client treats JSON of a proxy as an unknown outcome, and retries %s if a repeat is safe",
     async (_what, call, tries = 2) => {
       for (const body of [{ message: "no healthy upstream" }, { code: 504, message: "upstream timed out" }]) {
         const { requests, fetch } = answering(() => Response.json(body, { status: 504 }));
@@ -176,7 +176,7 @@ describe("a client", () => {
     ["an admin call", (stele: Stele) => stele.admin.figures(), `${url}/admin/v1/figures`],
     ["a tail", (stele: Stele) => stele.subscribe("t").opened(), `${url}/tail?topic=t`],
   ])(
-    "throws an error with the address of %s that gets no JSON, even from a custom fetch",
+    "the client throws an error with the address of %s that gets no JSON, even from a custom fetch",
     async (_what, call, address) => {
       for (const [status, text] of [
         [502, `${address} answers with status 502`],
@@ -193,7 +193,7 @@ describe("a client", () => {
     ["an admin call", (stele: Stele) => stele.admin.figures(), 2],
     ["a publish with a key", (stele: Stele) => stele.publish("t", "x", { once: true }), 2],
     ["a publish without a key", (stele: Stele) => stele.publish("t", "x"), 1],
-  ])("treats JSON that ends early as a lost answer, and retries %s if a repeat is safe", async (_what, call, tries) => {
+  ])("the client retries %s after JSON that ends early, if a repeat is safe", async (_what, call, tries) => {
     const headers = { "content-type": "application/json; charset=utf-8" };
     const { requests, fetch } = answering(() => new Response('{"jsonrpc":"2.0","id":0,"res', { headers }));
     await expect(call(new Stele({ url, fetch, retries: 1 }))).rejects.toMatchObject({ retry: true, wasRefused: false });
@@ -201,7 +201,7 @@ describe("a client", () => {
   });
 
   it.each(["", '{"total":9,"topicInfoList":[{"topic":"a"}', '{"result":{"status":"SUCCESS"}', '["a", "b]'])(
-    "treats %j as a part of an answer",
+    "the client treats %j as a part of an answer",
     async (text) => {
       const headers = { "content-type": "application/json" };
       const { fetch } = answering(() => new Response(text, { headers }));
@@ -210,7 +210,7 @@ describe("a client", () => {
     },
   );
 
-  it.each(["OK", "{'status': 'up'}"])("says that %j, sent as JSON, is no answer of a broker", async (text) => {
+  it.each(["OK", "{'status': 'up'}"])("the client says that the JSON %j is no broker's answer", async (text) => {
     const headers = { "content-type": "application/json" };
     const { requests, fetch } = answering(() => new Response(text, { headers }));
     for (const call of [(stele: Stele) => stele.exist("t"), (stele: Stele) => stele.admin.figures(), firstOutcome]) {
@@ -225,7 +225,7 @@ describe("a client", () => {
   it.each([
     ["a call", (stele: Stele) => stele.exist("t")],
     ["a tail", (stele: Stele) => stele.subscribe("t", { reconnectMsMax: 1 }).opened()],
-  ])("does not say that a server speaks another protocol if its answer to %s breaks off", async (_, call) => {
+  ])("if an answer to %s breaks off, the client suggests no other protocol", async (_, call) => {
     const server = createSocketServer((socket) =>
       socket.once("data", () =>
         socket.end(
@@ -250,7 +250,7 @@ describe("a client", () => {
     ["getEvent", (stele) => stele.getEvent("e")],
     ["a list for operators", (stele) => stele.admin.subscriptions().next()],
     ["an admin call", (stele) => stele.admin.figures()],
-  ])("throws SteleError if a server that is not a broker answers %s with other JSON", async (_what, call) => {
+  ])("the client throws SteleError if a server answers %s with other JSON", async (_what, call) => {
     for (const body of [{ jsonrpc: "2.0", id: 0, result: null }, []]) {
       const { fetch } = answering((request) => Response.json(request.url.endsWith("/jsonrpc") ? body : [body]));
       await expect(call(new Stele({ url, fetch }))).rejects.toMatchObject({ name: "SteleError", retry: false });
@@ -273,7 +273,7 @@ describe("a client", () => {
     ["a page of topics", {}, "a result that is not a page of topics", (stele) => stele.list()],
     ["state", "x", "a result that is not an object", (stele) => stele.state("t")],
     ["exist", {}, "a result that is not a boolean", (stele) => stele.exist("t")],
-  ])("names the address of a server that answers %s with the result %j", async (...[what, result, why, call]) => {
+  ])("the client names the server that answers %s with the result %j", async (...[what, result, why, call]) => {
     const body = { jsonrpc: "2.0", id: 0, result };
     const { fetch } = answering(() => Response.json(what === "publishMany" ? [body] : body));
     await expect(call(new Stele({ url, fetch }))).rejects.toMatchObject({
@@ -292,7 +292,7 @@ describe("a client", () => {
       new TypeError("fetch failed", { cause: Object.assign(new Error("not HTTP"), { name: "HTTPParserError" }) }),
       "(not HTTP): it does not speak HTTP; is this the port of another protocol?",
     ],
-  ])("names %s when a connection fails", async (_, failure, text) => {
+  ])("if a connection fails, the client names %s", async (_, failure, text) => {
     const { fetch } = answering(() => {
       throw failure;
     });
@@ -300,7 +300,7 @@ describe("a client", () => {
     await expect(call).rejects.toThrow(`${url} does not answer ${text}`);
   });
 
-  it("does not say that there was no connection if an answer breaks off in a browser, which gives no reason", async () => {
+  it("the client does not say that there was no connection if an answer breaks off in a browser, which gives no reason", async () => {
     const { fetch } = answering(
       () =>
         new Response(new ReadableStream({ pull: (controller) => controller.error(new TypeError("network error")) })),
@@ -309,7 +309,7 @@ describe("a client", () => {
     await expect(call).rejects.toThrow(`the answer of ${url} broke off (no reason given)`);
   });
 
-  it("says that fetch does not connect to a port that the Fetch standard blocks, and does not try again", async () => {
+  it("the client says that fetch does not connect to a port that the Fetch standard blocks, and does not try again", async () => {
     const blocked = new Stele({ url: "http://127.0.0.1:10080" });
     await expect(blocked.publish("t", "x", { once: true })).rejects.toMatchObject({
       retry: false,
@@ -319,7 +319,7 @@ describe("a client", () => {
     });
   });
 
-  it("says that the server speaks HTTP if an https address leads to a plain HTTP server", async () => {
+  it("the client says that the server speaks HTTP if an https address leads to a plain HTTP server", async () => {
     const server = createServer().listen(0, "127.0.0.1");
     onTestFinished(() => void server.close());
     await once(server, "listening");
@@ -332,13 +332,16 @@ describe("a client", () => {
     });
   });
 
-  it.each(["url", "adminUrl"])("refuses a %s with a password, and leaves the password out of the message", (name) => {
-    const create = (): unknown => new Stele({ url, [name]: "http://user:secret@broker.example" });
-    expect(create).toThrow(/^a URL with a user name or a password/);
-  });
+  it.each(["url", "adminUrl"])(
+    "the client refuses a %s with a password, and leaves the password out of the message",
+    (name) => {
+      const create = (): unknown => new Stele({ url, [name]: "http://user:secret@broker.example" });
+      expect(create).toThrow(/^a URL with a user name or a password/);
+    },
+  );
 
   it.each(["https://me:pa#secret@host", "me:secret@host"])(
-    "leaves the password of %s, which is not an http URL, out of its error",
+    "the client leaves the password of %s, which is not an http URL, out of its error",
     async (name) => {
       const create = async () => new Stele({ url: name });
       const error: unknown = await create().catch((thrown: unknown) => thrown);
@@ -347,7 +350,7 @@ describe("a client", () => {
     },
   );
 
-  it("sends traceparent with each try", async () => {
+  it("the client sends traceparent with each try", async () => {
     const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     const { requests, fetch } = answering(() => new Response("", { status: 503 }));
     await expect(new Stele({ url, fetch, retries: 1 }).exist("t", { traceparent })).rejects.toMatchObject({
@@ -375,15 +378,15 @@ describe("publish", () => {
     ["a view of part of a buffer", new DataView(new Uint8Array(Buffer.from("a view")).buffer, 2), "view", undefined],
     ["an object", { a: 1 }, '{"a":1}', { "svc-format": "json" }],
     ["an array", [1], "[1]", { "svc-format": "json" }],
-  ])("sends the bytes of %s, with svc-format only for JSON", async (...[, content, text, extensions]) => {
+  ])("publish sends the bytes of %s, with svc-format only for JSON", async (...[, content, text, extensions]) => {
     expect(await sent(content)).toEqual([text, extensions]);
   });
 
-  it("marks JSON with an extension that has the client's extension prefix", async () => {
+  it("publish marks JSON with an extension that has the client's extension prefix", async () => {
     expect(await sent([1], "acme.")).toEqual(["[1]", { "acme.format": "json" }]);
   });
 
-  it("throws TypeError for content that JSON cannot express", async () => {
+  it("publish throws TypeError for content that JSON cannot express", async () => {
     await expect(sent(() => {})).rejects.toThrow(TypeError);
     const cycle: { self?: object } = {};
     cycle.self = cycle;

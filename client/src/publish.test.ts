@@ -53,7 +53,7 @@ describe.each<[string, (stele: Stele) => Promise<unknown>]>([
   it.each([
     ["that could not connect", true, [closed]],
     ["to a host without a route", true, [unreachable]],
-    ["to a name none of whose addresses answers", true, [unreachables]],
+    ["to a name without an address that answers", true, [unreachables]],
     ["whose connection broke", false, [broken]],
     ["that refused the certificate", true, [untrusted]],
     ["that asked for TLS where there is none", true, [plain]],
@@ -69,7 +69,7 @@ describe.each<[string, (stele: Stele) => Promise<unknown>]>([
     await expect(publish(stele)).rejects.toMatchObject({ wasRefused });
   });
 
-  it("a publish that fails after a try with unknown outcome throws the message, code and cause of the last try", async () => {
+  it("if a publish fails after a try with an unknown outcome, it throws the message, code and cause of the last try", async () => {
     const stele = new Stele({ url, fetch: network(lost, closed), retries: 1 });
     await expect(publish(stele)).rejects.toMatchObject({
       message: `${url} does not answer (ECONNREFUSED)`,
@@ -88,7 +88,7 @@ describe("publishMany", () => {
     ["contents", { content: "x".repeat(900) }],
     ["extensions beyond ASCII", { content: "x", extensions: { "svc-n": "事".repeat(600) } }],
     ["extensions that JSON escapes", { content: "x", extensions: { "svc-n": "\u0001".repeat(300) } }],
-  ])("splits events with long %s into requests below 1 MiB", async (_what, publication) => {
+  ])("publishMany splits events with long %s into requests below 1 MiB", async (_what, publication) => {
     const bodies: number[] = [];
     const fetch: typeof globalThis.fetch = async (input, init) => {
       bodies.push((await new Request(input, init).arrayBuffer()).byteLength);
@@ -100,7 +100,7 @@ describe("publishMany", () => {
     expect(Math.max(...bodies)).toBeLessThan(bodyBytesMax);
   });
 
-  it("halves each request that is too long for the broker, and keeps the order of the events", async () => {
+  it("publishMany halves each request that is too long for the broker, and keeps the order of the events", async () => {
     const sizes: number[] = [];
     const fetch: typeof globalThis.fetch = async (input, init) => {
       const calls = (await new Request(input, init).json()) as readonly RpcBody[]; // As the client wrote it.
@@ -120,7 +120,7 @@ describe("publishMany", () => {
     expect(sizes).toEqual([10, 5, 3, 2, 5, 3, 2]);
   });
 
-  it("gives each event the error of the broker if the broker refuses the whole request", async () => {
+  it("publishMany gives each event the error of the broker if the broker refuses the whole request", async () => {
     const data = { code: 200001, message: "no" };
     let requests = 0;
     const fetch = async () => {

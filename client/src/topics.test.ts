@@ -22,13 +22,13 @@ function createClient(total: number | undefined): Stele {
   });
 }
 
-it("lists the topics after pages that are empty because the caller may not read their topics", async () => {
+it("topics() lists the topics after pages that are empty because the caller may not read their topics", async () => {
   const names: string[] = [];
   for await (const { topicName } of createClient(250).topics()) names.push(topicName);
   expect(names).toHaveLength(50);
   expect(names[0]).toBe("t200");
 });
 
-it("ends after the first page if the answer has no total", async () => {
+it("topics() ends after the first page if the answer has no total", async () => {
   for await (const { topicName } of createClient(undefined).topics()) expect.unreachable(topicName);
 });

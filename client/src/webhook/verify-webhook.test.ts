@@ -25,13 +25,13 @@ describe("verifyWebhook", () => {
     ...["plain secret", "Größe", "whsec_", "whsec_not base64!", "whsec_abcde"].map(
       (secret) => [secret, Buffer.from(secret)] as const,
     ),
-  ])("accepts a callback that is signed with the secret %s", async (secret, key) => {
+  ])("verifyWebhook accepts a callback that is signed with the secret %s", async (secret, key) => {
     const webhook = await verifyWebhook(rest, sign(rest, key), { secret, now });
     expect(webhook).toMatchObject({ kind: "event", id: event.eventId, subscriptionId: "s", isJsonRpc: false });
     expect(webhook.events.map((one) => one.json())).toEqual([{}]);
   });
 
-  it("verifies only 16 of 300 signatures of a request, because anybody may send many with a long body", async () => {
+  it("verifyWebhook verifies only 16 of 300 signatures of a request, because anybody may send many with a long body", async () => {
     const verifying = vi.spyOn(crypto.subtle, "verify");
     onTestFinished(() => verifying.mockRestore());
     const signed = sign(rest, Buffer.from("another secret"));
@@ -41,7 +41,7 @@ describe("verifyWebhook", () => {
     expect(verifying).toHaveBeenCalledTimes(16);
   });
 
-  it("accepts the signature of the Standard Webhooks test vector, and refuses its body", async () => {
+  it("verifyWebhook accepts the signature of the Standard Webhooks test vector, and refuses its body", async () => {
     const headers = {
       "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
       "webhook-timestamp": "1614265330",
@@ -54,7 +54,7 @@ describe("verifyWebhook", () => {
     await expect(verified).rejects.toThrow("the body is not a callback");
   });
 
-  it("reads JSON-RPC callbacks, pings, and Headers objects", async () => {
+  it("verifyWebhook reads JSON-RPC callbacks, pings, and Headers objects", async () => {
     const headers = new Headers(sign(rpc, Buffer.from("k")));
     expect(await verifyWebhook(Buffer.from(rpc), headers, { secret: ["old", "k"], now })).toMatchObject({
       isJsonRpc: true,
@@ -69,7 +69,7 @@ describe("verifyWebhook", () => {
     expect(pinged).toMatchObject({ kind: "ping", id: "ping-1", events: [] });
   });
 
-  it("reads the Headers of a package that are no instance of the global class", async () => {
+  it("verifyWebhook reads the Headers of a package that are no instance of the global class", async () => {
     const headers = new Headers(sign(rest, Buffer.from("k")));
     vi.stubGlobal("Headers", class extends Headers {});
     onTestFinished(() => void vi.unstubAllGlobals());
@@ -82,7 +82,7 @@ describe("verifyWebhook", () => {
       "JsonRPC",
       { jsonrpc: "2.0", id: "b", method: "onEvents", params: { subscriptionId: "s", events: [event, event] } },
     ],
-  ])("reads a batch in the %s form", async (_form, value) => {
+  ])("verifyWebhook reads a batch in the %s form", async (_form, value) => {
     const batch = JSON.stringify(value);
     const webhook = await verifyWebhook(batch, sign(batch, Buffer.from("k"), "b"), { secret: "k", now });
     expect(webhook).toMatchObject({ kind: "batch", id: "b", events: [event, event] });
@@ -91,14 +91,14 @@ describe("verifyWebhook", () => {
   it.each([
     ["a CloudEvent", { specversion: "1.0", id: "x" }],
     ["a batch of CloudEvents", [{ specversion: "1.0", id: "x" }]],
-  ])("verifies the signature of %s, and names the package that reads it", async (_form, value) => {
+  ])("verifyWebhook verifies the signature of %s, and names the package that reads it", async (_form, value) => {
     const body = JSON.stringify(value);
     const headers = sign(body, Buffer.from("k"), "x");
     expect(await verifySignature(body, headers, { secret: "k", now })).toBe("x");
     await expect(verifyWebhook(body, headers, { secret: "k", now })).rejects.toThrow("package cloudevents");
   });
 
-  it("verifies Ed25519 with the public key, and refuses an HMAC made with that key", async () => {
+  it("verifyWebhook verifies Ed25519 with the public key, and refuses an HMAC made with that key", async () => {
     const { privateKey, publicKey } = generateKeyPairSync("ed25519");
     const raw = publicKey.export({ format: "der", type: "spki" }).subarray(-32);
     const secret = `whpk_${raw.toString("base64")}`;
@@ -117,7 +117,7 @@ describe("verifyWebhook", () => {
     ["whsk_AAAA", "public key whpk_"],
     ["whpk_AAAA", "32 bytes"],
     ["", "empty"],
-  ])("throws for the unusable secret %j", async (secret, reason) => {
+  ])("verifyWebhook throws for the unusable secret %j", async (secret, reason) => {
     await expect(verifyWebhook(rest, sign(rest, Buffer.from("k")), { secret, now })).rejects.toThrow(reason);
   });
 
@@ -138,7 +138,7 @@ describe("verifyWebhook", () => {
     ["an old callback", rest, good, now + 301_000, "clock"],
     ["a callback from the future", rest, good, now - 301_000, "clock"],
     ["a timestamp that is not an integer", rest, { ...good, "webhook-timestamp": "1e9" }, now, "not a number"],
-  ])("refuses %s", async (...row) => {
+  ])("verifyWebhook refuses %s", async (...row) => {
     const [, body, headers, at, reason] = row;
     const verified = verifyWebhook(body, headers, { secret: "k", now: at });
     await expect(verified).rejects.toThrow(WebhookRefused);
