@@ -12,17 +12,17 @@ describe("a query that no interval repeats", () => {
     ["does not ask the chain again for damaged data", new SteleError("no", { code: 200208, retry: true }), false],
     ["does not ask the chain again for a dropped event", new SteleError("no", { code: 200209, retry: true }), false],
     ["does not ask again after an error of the page", new Error("no"), false],
-  ])("%s", (_, error, isAsked) => {
+  ])("a query %s", (_, error, isAsked) => {
     expect(askAgain.retry(0, error)).toBe(isAsked);
   });
 
-  test("doubles its pause up to 15 s", () => {
+  test("a query doubles its pause up to 15 s", () => {
     expect([0, 1, 2, 3, 4, 2000].map((failures) => askAgain.retryDelay(failures, away))).toEqual([
       3000, 6000, 12_000, 15_000, 15_000, 15_000,
     ]);
   });
 
-  test("waits as long as the broker asks for, up to five minutes", () => {
+  test("a query waits as long as the broker asks for, up to five minutes", () => {
     const waited = [90_000, 86_400_000].map((retryAfterMs) =>
       askAgain.retryDelay(0, new SteleError("busy", { code: 200300, retry: true, retryAfterMs })),
     );

@@ -3,7 +3,7 @@ import { toTransactions } from "./to-transactions.ts";
 
 const batch = (transactionHash: string, logIndex: number) => ({ transactionHash, publisher: "0xp", logIndex });
 
-test("groups the batches of a block by transaction, in order", () => {
+test("toTransactions groups the batches of a block by transaction, in order", () => {
   const batches = [batch("0xa", 0), batch("0xa", 1), batch("0xb", 2)];
   expect(toTransactions(batches)).toEqual([
     { hash: "0xa", publisher: "0xp", batches: batches.slice(0, 2) },

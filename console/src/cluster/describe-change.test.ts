@@ -12,6 +12,6 @@ it.each([
   [{ what: "took-over", subscriptions: 1, from: "b:1" }, "a:1 took over 1 subscription from b:1"],
   [{ what: "took-over", subscriptions: 2_000 }, "a:1 took over 2,000 subscriptions"],
   [{ what: "sleeps" }, "a:1 sleeps"], // A kind of change that this console does not know.
-])("describes %j as %j", (change, text) => {
+])("describeChange describes %j as %j", (change, text) => {
   expect(describeChange({ at, node: "a:1", ...change })).toBe(text);
 });

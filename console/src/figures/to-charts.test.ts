@@ -18,7 +18,7 @@ const busy: Figure = {
   commitMs: { p50: 4, p95: 9.26, p99: 20 },
 };
 
-test("gives rates per second, and null where nothing was measured", () => {
+test("toCharts gives rates per second, and null where nothing was measured", () => {
   const { times, charts } = toCharts({ intervalMs: 5000, figures: [quiet, busy] });
   expect(times).toEqual([1_795_428_000, 1_795_428_005]);
   expect(charts.map(({ title, lines }) => [title, lines.map(({ values }) => values)])).toEqual([
@@ -52,7 +52,7 @@ test("gives rates per second, and null where nothing was measured", () => {
   ]);
 });
 
-test("summarises each chart in words, and says when nothing was measured", () => {
+test("toCharts summarises each chart in words, and says when nothing was measured", () => {
   const { charts } = toCharts({ intervalMs: 5000, figures: [busy, quiet] });
   expect(charts.map(({ summary }) => summary)).toEqual([
     "published 0/s, at most 1,200/s",

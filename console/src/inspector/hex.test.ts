@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { toHexDump } from "./hex.ts";
 
-test("shows sixteen bytes a line as hexdump -C does", () => {
+test("toHexDump shows sixteen bytes a line as hexdump -C does", () => {
   const bytes = new TextEncoder().encode("hello, chain of blocks\n");
   expect(toHexDump(bytes)).toBe(
     [
@@ -11,11 +11,11 @@ test("shows sixteen bytes a line as hexdump -C does", () => {
   );
 });
 
-test("returns an empty text for no bytes", () => {
+test("toHexDump returns an empty text for no bytes", () => {
   expect(toHexDump(new Uint8Array())).toBe("");
 });
 
-test("shows the first 256 KiB of a longer content, and says how much is missing", () => {
+test("toHexDump shows the first 256 KiB of a longer content, and says how much is missing", () => {
   const lines = toHexDump(new Uint8Array(2 ** 18 + 1234)).split("\n");
   expect(lines).toHaveLength(2 ** 14 + 1);
   expect(lines.at(-1)).toBe("… and 1,234 bytes more");

@@ -2,7 +2,10 @@ import { formatCounted } from "../lib/format.ts";
 
 const bytesPerLine = 16;
 
-/** Bytes of a content that a dump shows. A line takes a browser five times as long as its bytes as text, and 8 MiB would stop it for a minute. */
+/**
+ * Bytes of a content that a dump shows. A browser needs five times as long to show bytes in a dump as to show them as text. A dump of 8 MiB would block it
+ * for a minute.
+ */
 const dumpedBytesMax = 2 ** 18;
 
 /** `00000000  68 65 …  |hello…|`, as hexdump -C shows bytes. Of a long content, only the beginning. */

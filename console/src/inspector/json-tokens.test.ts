@@ -18,13 +18,13 @@ test.each([
   expect(JSON.parse(textOf(json) ?? "")).toEqual(value);
 });
 
-test("indents each level, and keeps empty objects and arrays on one line", () => {
+test("the layout indents each level, and keeps empty objects and arrays on one line", () => {
   expect(textOf('{"a":[1,{"b":null}],"c":{},"d":[]}')).toBe(
     JSON.stringify({ a: [1, { b: null }], c: {}, d: [] }, null, 2),
   );
 });
 
-test("keeps all digits and repeated keys", () => {
+test("the layout keeps all digits and repeated keys", () => {
   expect(textOf('{"n":12345678901234567890.10,"n":1E400}')).toBe('{\n  "n": 12345678901234567890.10,\n  "n": 1E400\n}');
 });
 
@@ -44,21 +44,21 @@ test.each(["", "{", "hello", "{'a':1}", "NaN"])("returns undefined for %j, which
   expect(layOutJson(text)).toBeUndefined();
 });
 
-test.each(["x", "\\n"])(
-  "keeps a string of 8 MiB of %s as it is, for which the pattern could exhaust the stack",
-  (part) => {
-    const text = `"${part.repeat(2 ** 23 / part.length)}"`;
-    expect(layOutJson(text)).toEqual([{ kind: "plain", text }]);
-  },
-);
+test.each(["x", "\\n"])("a string of 8 MiB of %s stays as it is, since the pattern could exhaust the stack", (part) => {
+  const text = `"${part.repeat(2 ** 23 / part.length)}"`;
+  expect(layOutJson(text)).toEqual([{ kind: "plain", text }]);
+});
 
 test.each(["x", "\\n"])("lays out a string of %s that is as long as a layout may be", (part) => {
   const text = `"${part.repeat((2 ** 20 - 2) / part.length)}"`;
   expect(layOutJson(text)).toEqual([{ kind: "string", text }]);
 });
 
-test.each(["[", '{"a":'])("keeps a short text as it is that nests %j so deep that its layout would be long", (open) => {
-  const depth = 2000;
-  const text = `${open.repeat(depth)}0${(open === "[" ? "]" : "}").repeat(depth)}`;
-  expect(layOutJson(text)).toEqual([{ kind: "plain", text }]);
-});
+test.each(["[", '{"a":'])(
+  "a short text that nests %j too deep stays as it is, since its layout would be long",
+  (open) => {
+    const depth = 2000;
+    const text = `${open.repeat(depth)}0${(open === "[" ? "]" : "}").repeat(depth)}`;
+    expect(layOutJson(text)).toEqual([{ kind: "plain", text }]);
+  },
+);

@@ -12,7 +12,7 @@ function argumentsOf(command: string, shell = "sh"): readonly string[] {
 }
 
 describe("commands", () => {
-  it("pass every character through the shell to curl", () => {
+  it("commands pass every character through the shell to curl", () => {
     const { topic, content } = draft;
     expect(argumentsOf(toCommands(draft, options).curl)).toEqual([
       "http://127.0.0.1:8080/one/rest/publish",
@@ -25,7 +25,7 @@ describe("commands", () => {
     ]);
   });
 
-  it("contain control characters as numbers, which no terminal takes as editing keys", () => {
+  it("commands contain control characters as numbers, which no terminal takes as editing keys", () => {
     const content = "\u0015; id; echo 'a\\b'\r\u001b[201~\u007f\u0080\té\n";
     const commands = toCommands({ ...draft, content }, options);
     for (const name of commandNames) expect(commands[name]).not.toMatch(/(?!\n)\p{Cc}/u);
@@ -33,18 +33,18 @@ describe("commands", () => {
     expect(argumentsOf(commands.curl, "bash")).toContain(`content=${content}`);
   });
 
-  it("exist for no shell if the content has a NUL, at which an argument ends", () => {
+  it("commands exist for no shell if the content has a NUL, at which an argument ends", () => {
     const { TypeScript, ...inShell } = toCommands({ ...draft, content: "all\0 of it" }, options);
     expect(TypeScript).toContain("all\\u0000 of it");
     for (const command of Object.values(inShell)) expect(command).toMatch(/^# .*U\+0000/);
   });
 
-  it("exist for no MQTT client if the broker serves no MQTT, since another program may have the port", () => {
+  it("commands exist for no MQTT client if the broker serves no MQTT, since another program may have the port", () => {
     expect(toCommands(draft, { ...options, mqtt: "off" }).mosquitto_pub).toMatch(/^# .* no MQTT/);
     expect(toCommands(draft, { ...options, mqtt: undefined }).mosquitto_pub).toContain(" -p 1883 ");
   });
 
-  it("exist only for a content that fits into an argument, which has at most 128 KiB", () => {
+  it("commands exist only for a content that fits into an argument, which has at most 128 KiB", () => {
     const longest = 2 ** 17 - 1 - "content=".length;
     for (const content of ["x".repeat(longest), "\u20ac".repeat(longest / 3)]) {
       const { curl, TypeScript } = toCommands({ ...draft, content }, options);
@@ -58,7 +58,7 @@ describe("commands", () => {
     }
   });
 
-  it("publish a longer content from a file, with the draft's topic and extension", () => {
+  it("commands publish a longer content from a file, with the draft's topic and extension", () => {
     const { curl: shown } = toCommands({ ...draft, content: "x".repeat(2 ** 17) }, options);
     const command = shown.replace(/^#.*\n/, "").replace("< FILE", "< /dev/null");
     const format = ["--ext", "svc-format=json"];
@@ -67,13 +67,13 @@ describe("commands", () => {
     expect(withNul.stele).toMatch(/^# .*U\+0000/);
   });
 
-  it("do not exist for stele if the content has U+FFFD, which it refuses", () => {
+  it("commands do not exist for stele if the content has U+FFFD, which stele refuses", () => {
     const { stele, curl } = toCommands({ ...draft, content: "\uFFFD" }, options);
     expect(stele).toMatch(/^# .*U\+FFFD/);
     expect(curl).toContain("\uFFFD");
   });
 
-  it("pass to stele and mosquitto_pub a content that looks like a flag", () => {
+  it("commands pass to stele and mosquitto_pub a content that looks like a flag", () => {
     const dashes = { ...draft, content: "--help", isJson: false };
     expect(argumentsOf(toCommands(dashes, options).stele)).toEqual([
       "pub",
@@ -97,7 +97,7 @@ describe("commands", () => {
     ]);
   });
 
-  it("drop the brackets of an IPv6 address for mosquitto_pub only", () => {
+  it("commands drop the brackets of an IPv6 address for mosquitto_pub only", () => {
     const { mosquitto_pub: command, curl } = toCommands(draft, {
       ...options,
       url: "http://[::1]:8080",
@@ -108,21 +108,21 @@ describe("commands", () => {
   });
 
   it.each(["0.0.0.0:1884", "[::]:1884"])(
-    "name the host of the page for mosquitto_pub if MQTT listens on %s",
+    "commands name the host of the page for mosquitto_pub if MQTT listens on %s",
     (mqtt) => {
       const { mosquitto_pub: command } = toCommands(draft, { ...options, url: "http://broker.example:8080", mqtt });
       expect(argumentsOf(command).slice(0, 4)).toEqual(["-h", "broker.example", "-p", "1884"]);
     },
   );
 
-  it("read the key from the environment instead of containing it", () => {
+  it("commands read the key from the environment instead of containing it", () => {
     const withKey = toCommands(draft, { ...options, hasKey: true });
     expect(withKey.curl).toContain('"authorization: Bearer $STELE_KEY"');
     expect(withKey.TypeScript).toContain("key: process.env.STELE_KEY");
     expect(commandNames.every((name) => withKey[name].length > 0)).toBe(true);
   });
 
-  it("encode the topic of open as a form field and that of tail as a URL parameter", () => {
+  it("commands encode the topic of open as a form field and that of tail as a URL parameter", () => {
     expect(argumentsOf(toOpenCommand("a b", options))).toEqual([
       "http://127.0.0.1:8080/one/rest/open",
       "--data-urlencode",

@@ -4,7 +4,7 @@ import { findDestinations } from "./destinations.ts";
 
 const addressesOf = (text: string) => findDestinations(text).map(({ address }) => address);
 
-test("returns every view for a blank text", () => {
+test("the palette returns every view for a blank text", () => {
   expect(findDestinations(" ")).toEqual(views);
 });
 

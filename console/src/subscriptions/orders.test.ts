@@ -37,12 +37,15 @@ test.each([
   ["replay", 7, false, "no answer. The order may have taken effect."],
   ["pause", undefined, false, "no answer. The order may have taken effect."],
   ["skip", undefined, true, "no answer."],
-] as const)("a %s with the event position %j that fails (surely refused: %j)", (...[name, place, wasRefused, says]) => {
-  const error = new SteleError("no answer", { retry: false, wasRefused });
-  expect(describeFailure({ name, place }, error)).toBe(says);
-});
+] as const)(
+  "after a failed %s to the place %j, the text says whether the order may have taken effect (wasRefused: %j)",
+  (...[name, place, wasRefused, says]) => {
+    const error = new SteleError("no answer", { retry: false, wasRefused });
+    expect(describeFailure({ name, place }, error)).toBe(says);
+  },
+);
 
-test("says for which subscriptions an order may have taken effect, unless it is a dry run", async () => {
+test("the outcome says that an order may have taken effect for some subscriptions, unless the order is a dry run", async () => {
   const error = { code: 200207, detail: "the broker's database cannot be reached" };
   const items = [
     { id: "a", events: 1 },
@@ -58,7 +61,7 @@ test("says for which subscriptions an order may have taken effect, unless it is 
   expect(await giveOrder(stele, { ...order, dryRun: true })).toMatchObject({ refusals: [error.detail], doubts: [] });
 });
 
-test("offers resume, skip and replay for a paused subscription, and nothing for an unknown state", () => {
+test("ordersFor offers resume, skip and replay for a paused subscription, and nothing for an unknown state", () => {
   expect(ordersFor("paused")).toEqual(["resume", "skip", "replay"]);
   expect(ordersFor("of a newer version")).toEqual([]);
 });

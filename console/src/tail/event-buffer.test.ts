@@ -13,7 +13,7 @@ function idsOf(buffer: EventBuffer): readonly (string | undefined)[] {
   return Array.from({ length: buffer.length }, (_, index) => buffer.at(index)?.event.eventId);
 }
 
-test("keeps the newest events, and their numbers", () => {
+test("EventBuffer keeps the newest events, and their numbers", () => {
   const buffer = new EventBuffer({ eventsMax: 3, charactersMax: 1000 });
   for (let sequence = 1; sequence <= 10; sequence += 1) buffer.add(toEvent(sequence), sequence);
   expect(idsOf(buffer)).toEqual(["2cf24dba-8-8", "2cf24dba-9-9", "2cf24dba-10-10"]);
@@ -23,7 +23,7 @@ test("keeps the newest events, and their numbers", () => {
   expect(buffer.find("2cf24dba-7-7")).toBeUndefined();
 });
 
-test("limits the total length of the contents, but always keeps the newest event", () => {
+test("EventBuffer limits the total length of the contents, but always keeps the newest event", () => {
   const buffer = new EventBuffer({ eventsMax: 100, charactersMax: 10 });
   for (const sequence of [1, 2, 3]) buffer.add(toEvent(sequence), 0);
   expect(idsOf(buffer)).toEqual(["2cf24dba-2-2", "2cf24dba-3-3"]);
@@ -31,7 +31,7 @@ test("limits the total length of the contents, but always keeps the newest event
   expect(idsOf(buffer)).toEqual(["2cf24dba-4-4"]);
 });
 
-test("limits the total length of the extensions too, which may be 256 times as long as the default", () => {
+test("EventBuffer limits the total length of the extensions too, which may be 256 times as long as the default", () => {
   const buffer = new EventBuffer({ eventsMax: 100, charactersMax: 30 });
   for (const sequence of [1, 2, 3]) buffer.add(toEvent(sequence, { extensions: { "svc-a": "12345" } }), 0);
   expect(idsOf(buffer)).toEqual(["2cf24dba-2-2", "2cf24dba-3-3"]);
@@ -40,7 +40,7 @@ test("limits the total length of the extensions too, which may be 256 times as l
   expect(buffer.length).toBe(2);
 });
 
-test("keeps no reference to most of the events that it dropped to stay below charactersMax", async () => {
+test("EventBuffer keeps no reference to most of the events that it dropped to stay below charactersMax", async () => {
   const buffer = new EventBuffer({ eventsMax: 1_000, charactersMax: 1_000 });
   const add = (sequence: number): WeakRef<ReceivedEvent> => {
     const event = toEvent(sequence, { content: "x".repeat(100) });
@@ -63,7 +63,7 @@ test("dropAfter removes the events of later blocks from the buffer and from the 
   expect(idsOf(buffer)).toEqual(["2cf24dba-5-5", "2cf24dba-6-8", "2cf24dba-7-9"]);
 });
 
-test("is empty after clear, and continues to number events", () => {
+test("EventBuffer is empty after clear, and continues to number events", () => {
   const buffer = new EventBuffer({ eventsMax: 4, charactersMax: 12 });
   buffer.add(toEvent(1), 0);
   buffer.clear();

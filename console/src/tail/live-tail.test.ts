@@ -31,7 +31,7 @@ function idsOf({ events }: LiveTail): readonly (string | undefined)[] {
 
 const [first, second] = ["2cf24dba-1-1", "2cf24dba-2-3"];
 
-test("keeps no more events than its view shows", async () => {
+test("a tail keeps no more events than its view shows", async () => {
   const fetch = async (): Promise<Response> =>
     new Response(toFrame(first) + toFrame(second), { headers: { "content-type": "text/event-stream" } });
   const stele = new Stele({ url: "http://broker.example", fetch });
@@ -57,7 +57,7 @@ test.each([
 test.each([
   ["before", "paused"],
   ["after", "reconnecting"],
-])("pauses if somebody asks for that %s its first connection fails", async (when, status) => {
+])("a tail pauses on request just %s its first connection fails", async (when, status) => {
   const connections: (() => void)[] = [];
   const fetch = () =>
     new Promise<Response>((_resolve, reject) => connections.push(() => reject(new TypeError("refused"))));
@@ -72,7 +72,7 @@ test.each([
   expect(tail.status.name).toBe("paused");
 });
 
-test("ends with a status of its own once the broker asks for a log-in, even if that has already made the tail fail", async () => {
+test("a tail ends with a status of its own once the broker asks for a log-in, even if the refusal has already made the tail fail", async () => {
   const refused = { code: 100701, message: "the key is missing" };
   const stele = new Stele({ url: "http://broker.example", fetch: async () => Response.json(refused, { status: 401 }) });
   const failed = new LiveTail(stele, query, { onFrame: queueMicrotask });
