@@ -48,12 +48,12 @@ describe.each(samples)("OpenZeppelin's MerkleProof with the proof of $what", ({ 
   const root = verified.status === "verified" ? verified.event.eventsRoot : "";
   const call = callOf(proof, root);
 
-  test("accepts the event with the proof's path and root", async () => {
+  test("OpenZeppelin's MerkleProof accepts the event with the proof's path and root", async () => {
     expect(checkProof(proof).status).toBe("proof");
     expect(await isInBatch(call)).toBe(true);
   });
 
-  test("refuses the event if a hash of its path, the root or the event changes, or the path grows", async () => {
+  test("OpenZeppelin's MerkleProof refuses the event if a hash of its path, the root or the event changes, or the path grows", async () => {
     for (const [place, hash] of call.path.entries()) {
       const path = call.path.with(place, changed(hash));
       expect(await isInBatch({ ...call, path })).toBe(false);
@@ -63,7 +63,7 @@ describe.each(samples)("OpenZeppelin's MerkleProof with the proof of $what", ({ 
     expect(await isInBatch({ ...call, path: [...call.path, root] })).toBe(false);
   });
 
-  test("refuses an inner node of the tree as an event", async () => {
+  test("OpenZeppelin's MerkleProof refuses an inner node of the tree as an event", async () => {
     const [first = root, ...rest] = call.path;
     const event = toRlp([hexToBytes(first as Hex)]); // A hash of the proof.
     expect(await isInBatch({ ...call, path: rest, event })).toBe(false);
