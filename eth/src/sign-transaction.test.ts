@@ -52,7 +52,7 @@ describe("signTransaction", () => {
   ];
   const lengths = [0, 1, 55, 56, 255, 256, 70_000];
   test.each(fees.flatMap((fee) => lengths.map((length) => [fee, length] as const)))(
-    "signs a transaction with fees %o and %i bytes of data, which viem decodes and whose signer viem recovers",
+    "signTransaction signs a transaction with fees %o and %i bytes of data, which viem decodes and whose signer viem recovers",
     async (fee, length) => {
       for (const nonce of [0, 1, 128, 70_000]) {
         const data = new Uint8Array(length).fill(length === 1 ? 0x7f : 0xee);

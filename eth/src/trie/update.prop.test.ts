@@ -77,7 +77,7 @@ function entry(each: number, fill: number): Change {
 }
 
 describe("updateTrie", () => {
-  it("gives the same update as replaceInTrie whenever replaceInTrie gives one", () => {
+  it("updateTrie gives the same update as replaceInTrie whenever replaceInTrie gives one", () => {
     let replacements = 0;
     fc.assert(
       fc.property(
@@ -98,7 +98,7 @@ describe("updateTrie", () => {
     expect(replacements).toBeGreaterThan(100);
   });
 
-  it("gives the root of @ethereumjs/mpt after every batch, keeps no unneeded node, and proves the content", async () => {
+  it("updateTrie gives the root of @ethereumjs/mpt after every batch, keeps no unneeded node, and proves the content", async () => {
     await fc.assert(
       fc.asyncProperty(history, async (batches) => {
         const stored = new Stored();
