@@ -17,7 +17,7 @@ describe("encodeEvents", () => {
       [{ content: bytes("01"), extensions: [["k", "\ud800"]] as const }],
       "c8 c7 01 c5 6b 83 efbfbd",
     ],
-  ])("encodes %s", (_, events, hex) => {
+  ])("encodeEvents encodes %s", (_, events, hex) => {
     expect(Buffer.from(encodeEvents(events)).toString("hex")).toBe(hex.replaceAll(" ", ""));
   });
 });
@@ -44,11 +44,11 @@ describe("decodeEvents", () => {
     ["a length of five bytes", "fc 01 00 00 00 00"],
     ["a length near 2^32", "fb ff ff ff ff"],
     ["a length field that the input cuts off", "f9 01"],
-  ])("refuses %s", (_, hex) => {
+  ])("decodeEvents refuses %s", (_, hex) => {
     expect(() => decodeEvents(bytes(hex))).toThrow(MalformedError);
   });
 
-  test("refuses a million bytes that each begin a list longer than the input", () => {
+  test("decodeEvents refuses a million bytes that each begin a list longer than the input", () => {
     expect(() => decodeEvents(new Uint8Array(1_000_000).fill(0xfb))).toThrow(MalformedError);
   });
 });

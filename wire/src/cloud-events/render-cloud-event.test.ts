@@ -32,7 +32,7 @@ function read(source: CloudEventSource): CloudEvent<unknown> {
 }
 
 describe("renderCloudEvent", () => {
-  it("renders eventId, topic, sequence and time as attributes", () => {
+  it("renderCloudEvent renders eventId, topic, sequence and time as attributes", () => {
     expect(read(toSource()).toJSON()).toMatchObject({
       specversion: "1.0",
       id: "2cf24dba-59-1124",
@@ -45,12 +45,15 @@ describe("renderCloudEvent", () => {
     expect(JSON.parse(renderCloudEvent(toSource({ time: undefined })))).not.toHaveProperty("time");
   });
 
-  it.each([Date.UTC(10_000, 0, 1), 1.7e21])("leaves out the time if RFC 3339 cannot express %d ms", (time) => {
-    expect(JSON.parse(renderCloudEvent(toSource({ time })))).not.toHaveProperty("time");
-    expect(read(toSource({ time: Date.UTC(10_000, 0, 1) - 1000 })).time).toBe("9999-12-31T23:59:59.000Z");
-  });
+  it.each([Date.UTC(10_000, 0, 1), 1.7e21])(
+    "renderCloudEvent leaves out the time if RFC 3339 cannot express %d ms",
+    (time) => {
+      expect(JSON.parse(renderCloudEvent(toSource({ time })))).not.toHaveProperty("time");
+      expect(read(toSource({ time: Date.UTC(10_000, 0, 1) - 1000 })).time).toBe("9999-12-31T23:59:59.000Z");
+    },
+  );
 
-  it("renders JSON content unchanged except for line breaks, even numbers beyond 2^53", () => {
+  it("renderCloudEvent renders JSON content unchanged except for line breaks, even numbers beyond 2^53", () => {
     const content = text('{ "n": 12345678901234567890,\n "s": "a\\nb" }');
     const body = renderCloudEvent(toSource({ content, extensions: [["svc-format", "json"]] }));
     expect(body).toContain('"datacontenttype":"application/json"');
@@ -61,13 +64,13 @@ describe("renderCloudEvent", () => {
   it.each([
     ["text/plain; charset=utf-8", "ü", "ü"],
     ["application/vnd.acme+json", '{"a":[1]}', { a: [1] }],
-  ])("renders content of type %s as data", (format, content, data) => {
+  ])("renderCloudEvent renders content of type %s as data", (format, content, data) => {
     const event = read(toSource({ content: text(content), extensions: [["svc-format", format]] }));
     expect(event.datacontenttype).toBe(format);
     expect(event.data).toEqual(data);
   });
 
-  it("keeps the byte order mark of a text", () => {
+  it("renderCloudEvent keeps the byte order mark of a text", () => {
     const event = read(toSource({ content: text("\uFEFFa"), extensions: [["svc-format", "text/plain"]] }));
     expect(event.data).toBe("\uFEFFa");
   });
@@ -80,7 +83,7 @@ describe("renderCloudEvent", () => {
     ["application/octet-stream", text("{}")],
     ["no type", text("{}")],
   ])(
-    "renders content in Base64 if its format %s is neither text nor JSON, or the content does not have that format",
+    "renderCloudEvent renders content in Base64 if its format %s is neither text nor JSON, or the content does not have that format",
     (format, content) => {
       const body = JSON.parse(renderCloudEvent(toSource({ content, extensions: [["svc-format", format]] }))) as object;
       expect(body).toHaveProperty("data_base64", Buffer.from(content).toString("base64"));
@@ -88,7 +91,7 @@ describe("renderCloudEvent", () => {
     },
   );
 
-  it("renders extensions as attributes, and lists those that cannot be attributes in otherextensions by their keys", () => {
+  it("renderCloudEvent renders extensions as attributes, and lists those that cannot be attributes in otherextensions by their keys", () => {
     const extensions: readonly (readonly [string, string])[] = [
       ["svc-Order-Id", "7"],
       ["svc-order_id", "8"],
@@ -127,13 +130,13 @@ describe("renderCloudEvent", () => {
     ["svc-ce-dataschema", "https://schemas.example:port/order"],
     ["svc-ce-dataschema", "https://[1]/order"],
     ["svc-ce-dataschema", "urn:"],
-  ])("lists the extension %s in otherextensions if its value is %j", (key, value) => {
+  ])("renderCloudEvent lists the extension %s in otherextensions if its value is %j", (key, value) => {
     const event = read(toSource({ extensions: [[key, value]] }));
     expect(event.toJSON()).toMatchObject({ type: "stele.event", datacontenttype: "application/octet-stream" });
     expect(JSON.parse(String(event["otherextensions"]))).toEqual({ [key]: value });
   });
 
-  it("leaves out otherextensions if each extension is an attribute", () => {
+  it("renderCloudEvent leaves out otherextensions if each extension is an attribute", () => {
     const extensions: readonly (readonly [string, string])[] = [
       ["svc-format", "json"],
       ["svc-order-id", ""],
@@ -147,13 +150,13 @@ describe("renderCloudEvent", () => {
     "https://[2001:db8::1]:8443/order",
     "file:///schemas/order",
     "urn:order:v1",
-  ])("has the dataschema %s", (uri) => {
+  ])("renderCloudEvent has the dataschema %s", (uri) => {
     const event = read(toSource({ extensions: [["svc-ce-dataschema", uri]] }));
     expect(event.toJSON()).toMatchObject({ dataschema: uri });
     expect(event).not.toHaveProperty("otherextensions");
   });
 
-  it("has no dataschema that the CloudEvents project's library refuses", () => {
+  it("renderCloudEvent has no dataschema that the CloudEvents project's library refuses", () => {
     const part = fc.constantFrom("a", "1", ":", "/", "//", "?", "#", "[", "]", "@", "%", "%20", ".", "::1", "[::1]");
     const uris = fc.array(part, { maxLength: 8 }).map((parts) => `s:${parts.join("")}`);
     fc.assert(fc.property(uris, (uri) => void read(toSource({ extensions: [["svc-ce-dataschema", uri]] }))));

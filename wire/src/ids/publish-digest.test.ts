@@ -12,7 +12,7 @@ const request: PublishRequest = {
 const digest = publishDigest(request);
 
 describe("publishDigest", () => {
-  it("ignores the order of the extensions", () => {
+  it("publishDigest ignores the order of the extensions", () => {
     expect(publishDigest({ ...request, extensions: request.extensions.toReversed() })).toBe(digest);
     expect(digest).toMatch(/^[0-9a-f]{64}$/);
   });
@@ -31,7 +31,7 @@ describe("publishDigest", () => {
         ],
       },
     ],
-  ])("differs for %s", (_, change) => {
+  ])("publishDigest differs for %s", (_, change) => {
     expect(publishDigest({ ...request, ...change })).not.toBe(digest);
   });
 });

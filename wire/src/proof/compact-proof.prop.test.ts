@@ -59,11 +59,11 @@ const changes: Readonly<Record<string, Change>> = {
   },
 };
 
-test("accepts an honest compact proof", () => {
+test("verifyCompactProof accepts an honest compact proof", () => {
   fc.assert(fc.property(claim, (honest) => isVerified(honest)));
 });
 
-test.each(Object.entries(changes))("refuses a compact proof after this change: %s", (_, change) => {
+test.each(Object.entries(changes))("verifyCompactProof refuses a compact proof after this change: %s", (_, change) => {
   fc.assert(
     fc.property(claim, fc.nat({ max: 5000 }), fc.nat({ max: 255 }), (honest, at, to) => {
       const changed = change(honest, at, to);

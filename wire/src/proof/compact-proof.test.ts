@@ -64,24 +64,24 @@ describe("findCheckedBatch", () => {
   if (first === undefined || last === undefined) throw new Error("no events");
   const proof = formatCompactProof({ index: 2, count: 3, path: merklePath(encoded, 2) });
 
-  test("returns the batch of an honest log", () => {
+  test("findCheckedBatch returns the batch of an honest log", () => {
     const batch = findCheckedBatch(publishedLog(events));
     expect(batch).toMatchObject({ firstSequence: 1, publisher: `0x${"ab".repeat(20)}`, events });
     expect(verifyCompactProof({ proof, event: last, batch })).toBe(true);
   });
 
-  test("refuses a log with one event that claims the root of three, so that a proof of the third does not verify", () => {
+  test("findCheckedBatch refuses a log with one event that claims the root of three, so that a proof of the third does not verify", () => {
     const log = publishedLog([first], { eventsRoot: merkleRoot(encoded) });
     expect(verifyCompactProof({ proof, event: last, batch: findCheckedBatch(log) })).toBe(false);
   });
 
-  test.each([1, 2, 4])("refuses a log that claims %i events and contains 3", (count) => {
+  test.each([1, 2, 4])("findCheckedBatch refuses a log that claims %i events and contains 3", (count) => {
     expect(verifyCompactProof({ proof, event: last, batch: findCheckedBatch(publishedLog(events, { count })) })).toBe(
       false,
     );
   });
 
-  test("refuses a log whose events have another root", () => {
+  test("findCheckedBatch refuses a log whose events have another root", () => {
     const other = publishedLog(eventsOf(4).slice(1), { eventsRoot: merkleRoot(encoded) });
     expect(verifyCompactProof({ proof, event: last, batch: findCheckedBatch(other) })).toBe(false);
   });
@@ -92,7 +92,7 @@ describe("findCheckedBatch", () => {
     ["topics that are not hex", { ...publishedLog(events), topics: ["EventsPublished"] }],
     ["no data", { ...publishedLog(events), data: "0x" }],
     ["data that is not hex", { ...publishedLog(events), data: "events" }],
-  ])("refuses a log with %s", (_, log) => {
+  ])("findCheckedBatch refuses a log with %s", (_, log) => {
     expect(findCheckedBatch(log)).toBeUndefined();
   });
 });

@@ -15,17 +15,20 @@ const bytesOf = (text: string): Uint8Array => findBytes(text) ?? new Uint8Array(
 const check = (changed: unknown, trusted = blockHash) => verifyProof(changed, trusted, { expectedRegistry: registry });
 
 describe("verifyProof, with a valid proof and with changed ones", () => {
-  test.each(samples)("accepts the proof of $what and returns the event", ({ proof, blockHash, registry }) => {
-    const result = verifyProof(proof, blockHash, { expectedRegistry: registry });
-    const [, sequence, blockNumber] = proof.event.eventId.split("-").map(Number);
-    expect(result).toMatchObject({
-      status: "verified",
-      event: { topic: "orders/eu", eventId: proof.event.eventId, sequence, blockNumber, registry },
-    });
-    expect(verifyProof(proof, blockHash.toUpperCase().replace("0X", "0x"))).toEqual(result);
-  });
+  test.each(samples)(
+    "verifyProof accepts the proof of $what and returns the event",
+    ({ proof, blockHash, registry }) => {
+      const result = verifyProof(proof, blockHash, { expectedRegistry: registry });
+      const [, sequence, blockNumber] = proof.event.eventId.split("-").map(Number);
+      expect(result).toMatchObject({
+        status: "verified",
+        event: { topic: "orders/eu", eventId: proof.event.eventId, sequence, blockNumber, registry },
+      });
+      expect(verifyProof(proof, blockHash.toUpperCase().replace("0X", "0x"))).toEqual(result);
+    },
+  );
 
-  test.each(samples)("refutes the proof of $what after any change of one byte", (sample) => {
+  test.each(samples)("verifyProof refutes the proof of $what after any change of one byte", (sample) => {
     const dice = createDice(7);
     const fields = pathsIn(sample.proof);
     for (let count = 0; count < changesTried; count += 1) {
@@ -110,11 +113,11 @@ describe("verifyProof", () => {
     ["another publisher", "publisher", { ...proof, publisher: `0x${"ab".repeat(20)}` }],
   ];
 
-  test.each(cases)("refutes %s", (_, step, changed) => {
+  test.each(cases)("verifyProof refutes %s", (_, step, changed) => {
     expect(check(changed)).toMatchObject({ status: "refuted", step, reason: expect.stringMatching(/./) });
   });
 
-  test("refutes an unexpected publisher", () => {
+  test("verifyProof refutes an unexpected publisher", () => {
     const verified = check(proof);
     if (verified.status !== "verified") throw new Error(verified.reason);
     const { publisher } = verified.event;
@@ -130,18 +133,18 @@ describe("verifyProof", () => {
     }
   });
 
-  test("refutes a proof that names another registry, even if the caller expects no particular one", () => {
+  test("verifyProof refutes a proof that names another registry, even if the caller expects no particular one", () => {
     const unbound = { ...proof, registry: `0x${"cd".repeat(20)}` };
     expect(verifyProof(unbound, blockHash)).toMatchObject({ status: "refuted", step: "topic" });
   });
 
-  test("refutes a proof against the hash of another block", () => {
+  test("verifyProof refutes a proof against the hash of another block", () => {
     expect(check(proof, `0x${"11".repeat(32)}`)).toMatchObject({ status: "refuted", step: "header" });
     const other = samples[0];
     expect(check(proof, other?.blockHash)).toMatchObject({ status: "refuted", step: "header" });
   });
 
-  test("throws for a malformed block hash, registry or publisher", () => {
+  test("verifyProof throws for a malformed block hash, registry or publisher", () => {
     expect(() => verifyProof(proof, "0x12")).toThrow(TypeError);
     expect(() => verifyProof(proof, blockHash, { expectedRegistry: "orders" })).toThrow(TypeError);
     expect(() => verifyProof(proof, blockHash, { expectedPublishers: ["orders"] })).toThrow(TypeError);
@@ -151,7 +154,7 @@ describe("verifyProof", () => {
 describe("parseProof", () => {
   const text = JSON.stringify(proof);
 
-  test("accepts white space between the tokens of a proof, but no other variation of its text", () => {
+  test("parseProof accepts white space between the tokens of a proof, but no other variation of its text", () => {
     expect(parseProof(text)).toEqual({ status: "proof", proof });
     expect(parseProof(`${JSON.stringify(proof, null, 2)}\n`)).toEqual({ status: "proof", proof });
     for (const other of [
@@ -166,14 +169,14 @@ describe("parseProof", () => {
     }
   });
 
-  test("accepts a text of 8 MB whose strings contain quotes, escapes and white space", () => {
+  test("parseProof accepts a text of 8 MB whose strings contain quotes, escapes and white space", () => {
     const node = `0x${"ab".repeat(4_000_000)}` as const;
     const content = { ...proof.event, topic: 'a "b" \\ \\" c\\', extensions: [[" \n", '"'] as [string, string]] };
     const long = { ...proof, event: content, receipt: { ...proof.receipt, nodes: [node] } };
     for (const indent of [0, 2]) expect(parseProof(JSON.stringify(long, null, indent)).status).toBe("proof");
   });
 
-  test.each(["", "null", "[]", "{", "{}", "\u0000\u0001", '"0x"'])("refuses %j", (garbage) => {
+  test.each(["", "null", "[]", "{", "{}", "\u0000\u0001", '"0x"'])("parseProof refuses %j", (garbage) => {
     expect(parseProof(garbage)).toMatchObject({ status: "malformed" });
   });
 });

@@ -17,12 +17,12 @@ function findMembers(value: unknown, name: string): readonly unknown[] {
 }
 
 describe("the OpenAPI document", () => {
-  it("has the version of OpenAPI, title, version and server", () => {
+  it("the OpenAPI document has the version of OpenAPI, title, version and server", () => {
     expect(openApi).toMatchObject({ openapi: "3.1.0", info: { title: "Stele", version: "0.1.0" } });
     expect(openApi.servers).toEqual([{ url: "/stele" }]);
   });
 
-  it.each(operationNames)("has %s by GET and POST, with the same answers", (name) => {
+  it.each(operationNames)("the OpenAPI document has %s by GET and POST, with the same answers", (name) => {
     const { get, post } = openApi.paths[restPathOf(name)];
     expect(get.responses[200].content["application/json"].schema.oneOf).toHaveLength(2);
     expect(post.responses).toEqual(get.responses);
@@ -39,7 +39,7 @@ describe("the OpenAPI document", () => {
     expect(post.parameters).toEqual(name === "publish" ? get.parameters.slice(-2) : undefined);
   });
 
-  it("says that answers to CloudEvents have other statuses, and which headers an answer may have", () => {
+  it("the OpenAPI document says that answers to CloudEvents have other statuses, and which headers an answer may have", () => {
     expect(openApi.info.description).toContain("CloudEvents");
     for (const { get } of operationNames.map((name) => openApi.paths[restPathOf(name)])) {
       expect(Object.keys(get.responses[200].headers)).toEqual(
@@ -48,18 +48,18 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("bounds tuples by their length: generators of clients fail on `items: false`", () => {
+  it("the OpenAPI document bounds tuples by their length: generators of clients fail on `items: false`", () => {
     expect(findMembers(openApi, "prefixItems").length).toBeGreaterThan(0);
     expect(findMembers(openApi, "items")).not.toContain(false);
   });
 
-  it("has unique operation identifiers", () => {
+  it("the OpenAPI document has unique operation identifiers", () => {
     const identifiers = findMembers(openApi.paths, "operationId");
     expect(new Set(identifiers).size).toBe(identifiers.length);
     expect(identifiers.length).toBe(2 * operationNames.length + 11);
   });
 
-  it("describes the callbacks of subscribe at the address that GET and POST pass", () => {
+  it("the OpenAPI document describes the callbacks of subscribe at the address that GET and POST pass", () => {
     const { get, post } = openApi.paths["/rest/subscribe"];
     const callbacks = [get.callbacks.callback["{$request.query.url}"], post.callbacks.callback["{$request.body#/url}"]];
     const types = ["application/json", "application/cloudevents+json", "application/cloudevents-batch+json", "*/*"];
@@ -75,7 +75,7 @@ describe("the OpenAPI document", () => {
     expect(findMembers(openApi.paths, "callbacks")).toHaveLength(2);
   });
 
-  it("has only references that resolve", () => {
+  it("the OpenAPI document has only references that resolve", () => {
     const references = findMembers(openApi, "$ref");
     expect(references.length).toBeGreaterThan(0);
     for (const reference of references) {
@@ -84,7 +84,7 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("lists required parameters, and no path allows null", () => {
+  it("the OpenAPI document lists required parameters, and no path allows null", () => {
     const [content] = openApi.paths["/rest/publish"].get.parameters.filter(
       (parameter: { name: string }) => parameter.name === "content",
     );
@@ -104,12 +104,12 @@ describe("the OpenAPI document", () => {
 });
 
 describe("the OpenRPC document", () => {
-  it("has the version of OpenRPC, title, version and every method", () => {
+  it("the OpenRPC document has the version of OpenRPC, title, version and every method", () => {
     expect(openRpc).toMatchObject({ openrpc: "1.3.2", info: { title: "Stele", version: "0.1.0" } });
     expect(openRpc.methods.map(({ name }: { name: string }) => name)).toEqual(operationNames);
   });
 
-  it.each(operationNames)("has params, result and errors of %s", (name) => {
+  it.each(operationNames)("the OpenRPC document has params, result and errors of %s", (name) => {
     const method = openRpc.methods.find((candidate: { name: string }) => candidate.name === name);
     const params = method.params.map((param: { name: string }) => param.name);
     expect(params).toEqual(Object.keys(operations[name].params.shape));
@@ -119,18 +119,21 @@ describe("the OpenRPC document", () => {
     expect(catalogued.length).toBe(operations[name].errors.length);
   });
 
-  it.each(operationNames)("lists malformed parameters and unknown errors of %s under JSON-RPC's own codes", (name) => {
-    const method = openRpc.methods.find((candidate: { name: string }) => candidate.name === name);
-    const [refused, ...own] = method.errors;
-    expect(refused.code).toBe(-32001);
-    expect(refused.data).not.toContainEqual(expect.objectContaining({ code: 200_001 }));
-    expect(own).toMatchObject([
-      { code: -32602, message: "Invalid params", data: [{ code: 200_001 }] },
-      { code: -32603, message: "Internal error", data: [{ code: 200_000 }] },
-    ]);
-  });
+  it.each(operationNames)(
+    "the OpenRPC document lists malformed parameters and unknown errors of %s under JSON-RPC's own codes",
+    (name) => {
+      const method = openRpc.methods.find((candidate: { name: string }) => candidate.name === name);
+      const [refused, ...own] = method.errors;
+      expect(refused.code).toBe(-32001);
+      expect(refused.data).not.toContainEqual(expect.objectContaining({ code: 200_001 }));
+      expect(own).toMatchObject([
+        { code: -32602, message: "Invalid params", data: [{ code: 200_001 }] },
+        { code: -32603, message: "Internal error", data: [{ code: 200_000 }] },
+      ]);
+    },
+  );
 
-  it.each(operationNames)("allows null for each optional parameter of %s", (name) => {
+  it.each(operationNames)("the OpenRPC document allows null for each optional parameter of %s", (name) => {
     const method = openRpc.methods.find((candidate: { name: string }) => candidate.name === name);
     for (const { required, schema } of method.params) {
       const types = [schema.type ?? schema.anyOf?.map(({ type }: { type: string }) => type)].flat();
@@ -138,11 +141,11 @@ describe("the OpenRPC document", () => {
     }
   });
 
-  it("says that a boolean result is a string", () => {
+  it("the OpenRPC document says that a boolean result is a string", () => {
     expect(openRpc.methods[0].result.schema).toEqual({ type: "string", enum: ["true", "false"] });
   });
 
-  it("lists the parameters of publish in the order of the interface", () => {
+  it("the OpenRPC document lists the parameters of publish in the order of the interface", () => {
     const [publish] = openRpc.methods.filter(({ name }: { name: string }) => name === "publish");
     expect(publish.params.map(({ name, required }: { name: string; required: boolean }) => [name, required])).toEqual([
       ["topic", true],
