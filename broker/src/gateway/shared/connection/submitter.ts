@@ -111,7 +111,8 @@ export class Submitter {
       onSettled(outcome);
       if (this.#placing === number) this.#placed();
     };
-    broker.submit(caller, { ...call, placement: this.#placement }, settle);
+    // The new field comes first. After a copy (`{ ...call, placement }`), V8 would make a hidden class for each object, and read every field slowly.
+    broker.submit(caller, { placement: this.#placement, ...call }, settle);
   }
 
   /** Lets the next publish be submitted. */
