@@ -91,7 +91,7 @@ function toPayload({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
 function toEventPayload(delivery: Delivery): Buffer {
   const { event } = delivery;
   const eventId = isCommitted(event) ? delivery.eventId : "";
-  return Buffer.from(JSON.stringify(toEventBody({ ...event, eventId })));
+  return Buffer.from(JSON.stringify(toEventBody({ eventId, ...event })));
 }
 
 /** The properties of the PUBLISH of an event; undefined if the event has expired and was not sent before. */

@@ -47,7 +47,7 @@ export class Encodings {
 
   #renderCloudEvent({ event, eventId }: Delivery, origin: EventOrigin): string {
     const { extensionPrefix, cloudEventType: type } = this.#options;
-    const base64 = (): string => toEventBody({ ...event, eventId }).content;
+    const base64 = (): string => toEventBody({ eventId, ...event }).content;
     return renderCloudEvent({ ...event, ...origin, eventId, extensionPrefix, type, base64 });
   }
 
@@ -64,7 +64,7 @@ export class Encodings {
 }
 
 function renderEvent({ event, eventId }: Delivery): string {
-  return JSON.stringify(toEventBody({ ...event, eventId }));
+  return JSON.stringify(toEventBody({ eventId, ...event }));
 }
 
 /** Node puts short buffers into pools, and a kept buffer would keep its whole pool in memory. */
