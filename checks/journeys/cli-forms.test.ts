@@ -74,7 +74,7 @@ describe.each(forms)("commands with -o %s", (form) => {
     return mask(stdout);
   };
 
-  it("stele lists topics, and tails CloudEvents", async () => {
+  it("lists topics, and tails CloudEvents", async () => {
     const topic = `ce/${form}`;
     expect(await shown("topics", "open", topic)).not.toBe("");
     const data = '{"n":12345678901234567890}';
@@ -86,7 +86,7 @@ describe.each(forms)("commands with -o %s", (form) => {
     expect(topics.split("\n").filter((line) => line.includes(topic))).toMatchSnapshot("topics list");
   });
 
-  it("stele publishes a template several times", async () => {
+  it("publishes a template several times", async () => {
     const topic = `template/${form}`;
     const content = '{"n":{{index}},"id":"{{ uuid }}","at":"{{time}}"}';
     expect(await shown("pub", topic, content, "--open", "--template", "--count", "3")).toMatchSnapshot("pub --count");
@@ -98,7 +98,7 @@ describe.each(forms)("commands with -o %s", (form) => {
     });
   });
 
-  it("stele retries, and delivers or discards dead letters", async () => {
+  it("retries, and delivers or discards dead letters", async () => {
     const topic = `letters/${form}`;
     await stele.open(topic);
     receiver.setBehaviour((_attempt, response) => void response.writeHead(500).end());
@@ -121,7 +121,7 @@ describe.each(forms)("commands with -o %s", (form) => {
     await world.client.unSubscribe(id);
   });
 
-  it("stele lists contexts and changes between them", async () => {
+  it("lists contexts and changes between them", async () => {
     const env = { XDG_CONFIG_HOME: join(folder.path, form) };
     const context = async (...args: readonly string[]): Promise<string> =>
       check(await callStele(["context", ...args, "-o", form], { env: { ...environment(), ...env } }));
@@ -131,7 +131,7 @@ describe.each(forms)("commands with -o %s", (form) => {
     expect(await context("use", "one")).toMatchSnapshot("use");
   });
 
-  it("stele verifies an event and a topic", async () => {
+  it("verifies an event and a topic", async () => {
     vi.restoreAllMocks(); // As a command of the broker, `verify` also reads the chain.
     const topic = `verified/${form}`;
     await stele.open(topic);
@@ -142,7 +142,7 @@ describe.each(forms)("commands with -o %s", (form) => {
     expect(await shownByBroker("verify", "--topic", topic, ...trusted)).toMatchSnapshot("topic");
   });
 
-  it("stele creates, lists and revokes keys, and sets, shows and deletes roles", async () => {
+  it("creates, lists and revokes keys, and sets, shows and deletes roles", async () => {
     const settings = ["--data-dir", join(folder.path, `keys-${form}`)];
     const first = await callBrokerCommand("role", ["set", "seller", "[]", ...settings]);
     expect(first).toMatchObject({ code: 0, stderr: expect.stringContaining(`keys-${form}/keys.sqlite`) });
@@ -159,7 +159,7 @@ describe.each(forms)("commands with -o %s", (form) => {
     expect(await shownByBroker("role", "delete", "seller", ...settings)).toMatchSnapshot("role delete");
   });
 
-  it("stele backs up, restores, scrubs and activates", async () => {
+  it("backs up, restores, scrubs and activates", async () => {
     const [backup, restored] = ["backup", "restored"].map((name) => join(folder.path, `${name}-${form}`)) as [
       string,
       string,

@@ -57,7 +57,7 @@ describe.each(forms)("commands with -o %s", (form) => {
     return mask(stdout);
   };
 
-  it("stele opens, publishes, shows and tails", async () => {
+  it("opens, publishes, shows and tails", async () => {
     expect(await shown("topics", "open", topic)).toMatchSnapshot("topics open");
     expect(await shown("pub", topic, '{"order":1}', "--ext", "svc-format=json")).toMatchSnapshot("pub");
     const lines = await run(["pub", topic, "-o", form, "--once"], { input: "2\n\n3 \u{1b}[2J\r\n" });
@@ -69,7 +69,7 @@ describe.each(forms)("commands with -o %s", (form) => {
     expect(await shown("topics", "close", topic)).toMatchSnapshot("topics close");
   });
 
-  it("stele pauses, shows, skips, replays and resumes subscriptions", async () => {
+  it("pauses, shows, skips, replays and resumes subscriptions", async () => {
     const held = `held/${form}`;
     await stele.open(held);
     const id = await world.client.subscribe({ topic: held, url: receiver.url });
@@ -82,7 +82,7 @@ describe.each(forms)("commands with -o %s", (form) => {
     expect(await shown("subs", "resume", "--topic", held)).toMatchSnapshot("resume");
   });
 
-  it("stele runs bench, and doctor without a failure", async () => {
+  it("runs bench, and doctor without a failure", async () => {
     const bench = await inForm("bench", `bench/${form}`, "--events", "20", "--concurrency", "4");
     expect(mask(bench.stdout.replaceAll(/\d+(\.\d+)?/g, "N"))).toMatchSnapshot("bench");
     const doctor = await shown("doctor");
@@ -90,7 +90,7 @@ describe.each(forms)("commands with -o %s", (form) => {
     expect(await shown("doctor", "--data-dir", world.dataDir)).toContain("GiB are free in");
   });
 
-  it("stele calls a receiver for each event", async () => {
+  it("calls a receiver for each event", async () => {
     const topic = `forwarded/${form}`;
     await stele.open(topic);
     await stele.publish(topic, "x");
@@ -105,7 +105,7 @@ describe.each(forms)("commands with -o %s", (form) => {
     expect(await verifyWebhook(body, headers, "a secret")).toMatchObject({ kind: "event", events: [{ topic }] });
   });
 
-  it("stele adds and removes contexts", async () => {
+  it("adds and removes contexts", async () => {
     const env = { XDG_CONFIG_HOME: join(folder.path, form) };
     const add = ["context", "add", "here", "--url", "http://broker.example", "--key", "-o", form];
     const added = await run(add, { env, input: "a secret\n" });
@@ -116,7 +116,7 @@ describe.each(forms)("commands with -o %s", (form) => {
     expect((await run(["context", "remove", "here", "-o", form], { env })).stdout).toMatchSnapshot("context remove");
   });
 
-  it("stele writes what failed to stderr, and ends with exit code 1", async () => {
+  it("writes what failed to stderr, and ends with exit code 1", async () => {
     const { code, stdout, stderr } = await inForm("topics", "show", "nowhere");
     expect({ code, stdout, stderr }).toEqual({
       code: 1,
