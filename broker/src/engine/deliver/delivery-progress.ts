@@ -105,7 +105,7 @@ export class DeliveryProgress {
     if (next !== undefined) this.fail(next, { isNews: true, minGrowthMs: 0 });
   }
 
-  /** Ends the wait that the receiver asked for. The store learns it with the next failure that is noted. */
+  /** Ends the wait that the receiver asked for. The store learns it with the next failure of the oldest event, or when the cursor moves. */
   endWait(): void {
     this.#asked.end();
     this.#current = { ...this.#current, retryAt: 0 };
